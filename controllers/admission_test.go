@@ -22,7 +22,7 @@ import (
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/spec"
 )
 
 const (
@@ -123,7 +123,7 @@ func TestAdmission_edits(t *testing.T) {
 	}
 }
 
-// TestAdmission_commands has the rows of TestCommandProblem in internal/atspec.
+// TestAdmission_commands has the rows of TestCommandProblem in internal/at/spec.
 func TestAdmission_commands(t *testing.T) {
 	const (
 		missing = "spec.command: Required value: spec.command is required without a template: set spec.command to the program to run, or set spec.template"
@@ -262,7 +262,7 @@ func TestAt_longNames(t *testing.T) {
 	for _, name := range []string{strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a", 253), "0day", "a.b-c.d"} {
 		obj := newAt(newNamespace(t), name, "now", "true")
 		create(t, obj)
-		podOf(t, obj, atrun.PodName(obj, 0))
+		podOf(t, obj, spec.PodName(obj, 0))
 	}
 }
 

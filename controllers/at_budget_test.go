@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/proof"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
@@ -93,7 +93,7 @@ func TestAt_uninterrupted(t *testing.T) {
 		expectReady(t, uninterrupted("later", time.Now().Add(time.Hour).UTC().Format(time.RFC3339)), cnatv1alpha1.ReasonWouldBeRejected, forbidden)
 		at := uninterrupted("denied", "now")
 		expectReady(t, at, cnatv1alpha1.ReasonFailedStart, forbidden)
-		if !atrun.IsGated(podOf(t, at, "denied-pod")) {
+		if !proof.IsGated(podOf(t, at, "denied-pod")) {
 			t.Error("the pod has started without a budget")
 		}
 	})
@@ -103,14 +103,14 @@ func TestAt_uninterrupted(t *testing.T) {
 	at := uninterrupted("long", "now")
 	expectReady(t, at, cnatv1alpha1.ReasonFailedStart, "it already exists and does not belong to this At")
 	pod := podOf(t, at, "long-pod")
-	if !atrun.IsGated(pod) {
+	if !proof.IsGated(pod) {
 		t.Error("the pod has started with the budget of another object")
 	}
 	if err := admin.Delete(t.Context(), budget); err != nil {
 		t.Fatal(err)
 	}
 	g.Eventually(t.Context(), func(g Gomega, ctx context.Context) {
-		g.Expect(atrun.IsGated(refresh(g, ctx, pod))).To(BeFalse())
+		g.Expect(proof.IsGated(refresh(g, ctx, pod))).To(BeFalse())
 	}).WithTimeout(patience).Should(Succeed())
 	budget = refresh(g, t.Context(), &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "long-pod"}})
 	if !metav1.IsControlledBy(budget, at) {

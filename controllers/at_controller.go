@@ -22,7 +22,7 @@ import (
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/at"
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/proof"
 	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/kube/caches"
 	"github.com/redhat/podset-operator/internal/kube/objectstate"
@@ -196,7 +196,7 @@ func (r *AtReconciler) record(ctx context.Context, p *pass) (exists bool, err er
 	p.entry.StatusWritten(changed.ResourceVersion)
 	p.entry.State.Recorded(&p.view, p.step, &changed)
 	p.view.At = &changed
-	if p.ended = !atrun.IsDone(&before.Status) && atrun.IsDone(&report.Status); p.ended {
+	if p.ended = !proof.IsDone(&before.Status) && proof.IsDone(&report.Status); p.ended {
 		r.logRun(logger, "Run finished", &changed, p.view.Pod)
 	}
 	recordEvents(r.Recorder, before, report.Events)

@@ -19,7 +19,7 @@ import (
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/at"
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/proof"
 	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/kube/warnings"
 	"github.com/redhat/podset-operator/internal/kube/write"
@@ -48,7 +48,7 @@ func openPatch(pod *corev1.Pod) podPatch {
 	patch := append(samePod(pod), operation{"test", "/metadata/deletionTimestamp", json.RawMessage("null")})
 	patch = append(append(patch, sameImages("initContainers", pod.Spec.InitContainers)...), sameImages("containers", pod.Spec.Containers)...)
 	patch = append(patch, operation{"test", path + "/name", cnatv1alpha1.StartGate}, operation{"remove", path, nil})
-	return podPatch{patch, func(pod *corev1.Pod) bool { return !atrun.IsGated(pod) }}
+	return podPatch{patch, func(pod *corev1.Pod) bool { return !proof.IsGated(pod) }}
 }
 
 // stopPatch makes the kubelet end exactly this pod, and keep it with its log.
@@ -108,17 +108,17 @@ func (r *AtReconciler) create(ctx context.Context, owner *cnatv1alpha1.At, reque
 	case err != nil:
 		return classified(err)
 	case holder == nil:
-		return at.Result{Pod: ownedPods.Trim(pod), Modified: atrun.Modified(requested, pod)}
+		return at.Result{Pod: ownedPods.Trim(pod), Modified: proof.Modified(requested, pod)}
 	}
 	nameCollisions.WithLabelValues(atKind.Kind).Inc()
 	switch {
-	case atrun.IsOwn(owner, holder) && holder.DeletionTimestamp == nil: // An earlier create was not answered.
+	case proof.IsOwn(owner, holder) && holder.DeletionTimestamp == nil: // An earlier create was not answered.
 		return at.Result{Failed: errCacheBehind}
 	case holder.Name != requested.Name:
 		return at.Result{Modified: nameChange(requested, holder.Name)}
-	case atrun.LostOwner(owner, holder): // An earlier create was not answered.
+	case proof.LostOwner(owner, holder): // An earlier create was not answered.
 		return at.Result{Pod: ownedPods.Trim(holder), Modified: "the controller reference of pod " + holder.Name}
-	case atrun.MayBeRun(holder):
+	case proof.MayBeRun(holder):
 		return at.Result{Modified: fmt.Sprintf("the labels and the controller reference of pod %s, which may be the pod of this At", holder.Name)}
 	}
 	taken := apierrors.NewAlreadyExists(corev1.Resource("pods"), holder.Name)
@@ -128,9 +128,9 @@ func (r *AtReconciler) create(ctx context.Context, owner *cnatv1alpha1.At, reque
 // describeHolder describes the pod that has the name of the pod of an At, and what to do.
 func describeHolder(owner *cnatv1alpha1.At, pod *corev1.Pod) string {
 	switch {
-	case atrun.IsOwn(owner, pod):
+	case proof.IsOwn(owner, pod):
 		return "It is being deleted: this At can start when that pod is gone"
-	case atrun.IsOfOlderAt(owner, pod):
+	case proof.IsOfOlderAt(owner, pod):
 		return "It belongs to a deleted At with the same name: this At can start when that pod is gone"
 	}
 	return "It does not belong to this At, which can start when the name is free: delete the pod, or choose another name for the At"
@@ -214,7 +214,7 @@ func (r *AtReconciler) answerOfHolder(ctx context.Context, owner *cnatv1alpha1.A
 	switch holder, err := ownedPods.Read(ctx, r.APIReader, owner.Namespace, name); {
 	case err != nil:
 		return &at.Answer{Unknown: err.Error()}
-	case holder == nil, atrun.IsOwn(owner, holder), atrun.IsOfOlderAt(owner, holder):
+	case holder == nil, proof.IsOwn(owner, holder), proof.IsOfOlderAt(owner, holder):
 		return &at.Answer{}
 	default:
 		return &at.Answer{Rejection: &expectations.Rejection{Exists: true, Message: fmt.Sprintf("pod %s already exists. %s", name, describeHolder(owner, holder))}}
@@ -227,7 +227,7 @@ func answerOf(requested, got *corev1.Pod, err error) *at.Answer {
 	switch name := write.TakenName(err, requested.Name); {
 	case err == nil:
 		return &at.Answer{
-			Modified: atrun.Modified(requested, got), Ungated: !atrun.IsGated(got), Warnings: slices.Concat(shorterDeadline(requested, got), strippedSidecars(requested, got)),
+			Modified: proof.Modified(requested, got), Ungated: !proof.IsGated(got), Warnings: slices.Concat(shorterDeadline(requested, got), strippedSidecars(requested, got)),
 		}
 	case apierrors.IsAlreadyExists(err):
 		return &at.Answer{Modified: nameChange(requested, name)}

@@ -20,7 +20,7 @@ import (
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/proof"
 )
 
 // The operator's own metrics. No label has a value that users choose, so the number of time series is limited. The
@@ -66,7 +66,7 @@ func countRuns() handler.EventHandler {
 	return handler.Funcs{UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ queue) {
 		before, ok := e.ObjectOld.(*cnatv1alpha1.At)
 		now, both := e.ObjectNew.(*cnatv1alpha1.At)
-		if ok && both && !atrun.IsDone(&before.Status) && atrun.IsDone(&now.Status) {
+		if ok && both && !proof.IsDone(&before.Status) && proof.IsDone(&now.Status) {
 			atRuns.WithLabelValues(string(now.Status.Result), now.Status.Reason).Inc()
 		}
 	}}
@@ -75,8 +75,8 @@ func countRuns() handler.EventHandler {
 // startCounters initializes every counter to 0. Prometheus sees no increase in a counter that appears with the value 1,
 // so an alert would miss the first failure after a start.
 func startCounters() {
-	for _, reason := range atrun.TerminalReasons {
-		atRuns.WithLabelValues(string(atrun.ResultOf(reason)), reason)
+	for _, reason := range proof.TerminalReasons {
+		atRuns.WithLabelValues(string(proof.ResultOf(reason)), reason)
 	}
 	for _, kind := range []string{podSetKind.Kind, atKind.Kind} {
 		conflicts.WithLabelValues(kind)

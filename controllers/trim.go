@@ -9,8 +9,8 @@ import (
 
 	appv1alpha1 "github.com/redhat/podset-operator/api/app/v1alpha1"
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/at/proof"
+	"github.com/redhat/podset-operator/internal/at/spec"
 	"github.com/redhat/podset-operator/internal/event"
 )
 
@@ -21,7 +21,7 @@ func trim(obj any) (any, error) {
 	case *appv1alpha1.PodSet:
 		o.ObjectMeta = trimMeta(&o.ObjectMeta, appv1alpha1.AnnotationPaused)
 	case *cnatv1alpha1.At:
-		if atrun.IsDone(&o.Status) {
+		if proof.IsDone(&o.Status) {
 			o.ObjectMeta = trimMeta(&o.ObjectMeta)
 			o.Spec.Command, o.Spec.Template = "", nil
 			break
@@ -64,9 +64,9 @@ func trimSpec(pod *corev1.Pod) corev1.PodSpec {
 	if grace := pod.Spec.TerminationGracePeriodSeconds; grace != nil && *grace != corev1.DefaultTerminationGracePeriodSeconds {
 		kept.TerminationGracePeriodSeconds = grace
 	}
-	gated := atrun.IsGated(pod)
+	gated := proof.IsGated(pod)
 	for _, c := range pod.Spec.InitContainers {
-		if gated || atspec.MayRestart(c) {
+		if gated || spec.MayRestart(c) {
 			kept.InitContainers = append(kept.InitContainers, corev1.Container{
 				Name: c.Name, Image: c.Image, RestartPolicy: c.RestartPolicy, RestartPolicyRules: c.RestartPolicyRules,
 			})

@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/proof"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
@@ -55,7 +55,7 @@ func TestStalled(t *testing.T) {
 func TestPodOf(t *testing.T) {
 	at := testutil.MakeAt("a").Command("echo $HOME").Template(func(t *corev1.PodTemplateSpec) { t.Labels = map[string]string{"team": "x"} }, "main").Obj()
 	pod := podOf(at)
-	if pod.Name != "a-pod" || pod.Labels["team"] != "x" || pod.Labels["cnat.d2iq.com/at"] != "a" || pod.Spec.RestartPolicy != corev1.RestartPolicyNever || !atrun.IsGated(pod) ||
+	if pod.Name != "a-pod" || pod.Labels["team"] != "x" || pod.Labels["cnat.d2iq.com/at"] != "a" || pod.Spec.RestartPolicy != corev1.RestartPolicyNever || !proof.IsGated(pod) ||
 		strings.Join(pod.Spec.Containers[0].Command, " ") != "echo $$HOME" {
 		t.Errorf("%+v", pod)
 	}

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/proof"
 )
 
 func rescheduleVerb() verb {
@@ -79,7 +79,7 @@ func cancelVerb() verb {
 			return r.change(isNotDone, cancel, func(at *cnatv1alpha1.At) error {
 				line := "at/" + at.Name + " canceled"
 				switch reason := reasonOf(at); {
-				case !atrun.HasStarted(&at.Status):
+				case !proof.HasStarted(&at.Status):
 				case isBetweenAttempts(at):
 					line += ": it is not tried again"
 				case reason == "" || reason == cnatv1alpha1.ReasonRunning:
@@ -164,7 +164,7 @@ func remove(r *request, name string, force bool) error {
 		if err := r.Get(r.ctx(), r.key(name), at); err != nil {
 			return err
 		}
-		if !force && atrun.HasStarted(&at.Status) && !atrun.IsDone(&at.Status) {
+		if !force && proof.HasStarted(&at.Status) && !proof.IsDone(&at.Status) {
 			if isBetweenAttempts(at) {
 				return errors.New("at/" + name + " is tried again; --force deletes it")
 			}

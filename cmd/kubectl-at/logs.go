@@ -20,8 +20,8 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/await"
 	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/podlog"
-	"github.com/redhat/podset-operator/internal/atrun"
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/at/proof"
+	"github.com/redhat/podset-operator/internal/at/spec"
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
@@ -95,7 +95,7 @@ func (l *logReader) print() error {
 	if err != nil {
 		return err
 	}
-	if atrun.IsGated(pod) {
+	if proof.IsGated(pod) {
 		return notStarted(at)
 	}
 	log, err := l.logOf(at, pod, l.tail)
@@ -105,7 +105,7 @@ func (l *logReader) print() error {
 	if err = log.ReadToEnd(l.ctx()); err != nil && log.IsEmpty() { // For example, the pod was evicted.
 		l.printOutput(at, attempt)
 	}
-	if apierrors.IsBadRequest(err) && atrun.IsDone(&at.Status) { // The node has lost the container.
+	if apierrors.IsBadRequest(err) && proof.IsDone(&at.Status) { // The node has lost the container.
 		return fmt.Errorf("pod/%s has no log: at/%s ended with %s", pod.Name, at.Name, howEnded(at))
 	}
 	return err
@@ -118,7 +118,7 @@ func hasAttempt(at *cnatv1alpha1.At, attempt int) error {
 		return nil
 	case attempts > 0:
 		return fmt.Errorf("invalid --attempt %d: at/%s has the attempts 1 to %d", attempt, at.Name, attempts)
-	case atrun.IsDone(&at.Status):
+	case proof.IsDone(&at.Status):
 		return fmt.Errorf("at/%s has no log: %s", at.Name, howEnded(at))
 	case isSettled(at):
 		return outcome(at)
@@ -138,11 +138,11 @@ var errPodGone = errors.New("the pod is gone, and its log with it")
 func (l *logReader) podOf(at *cnatv1alpha1.At, attempt int) (*corev1.Pod, error) {
 	name, isNewest := at.Status.PodName, attempt == int(at.Status.Attempts)
 	if !isNewest {
-		name = atrun.PodName(at, attempt-1)
+		name = spec.PodName(at, attempt-1)
 	}
 	pod := &corev1.Pod{}
 	err := l.Get(l.ctx(), l.key(name), pod)
-	if !apierrors.IsNotFound(err) && (err != nil || atrun.IsOwn(at, pod) && (!isNewest || pod.UID == at.Status.PodUID)) {
+	if !apierrors.IsNotFound(err) && (err != nil || proof.IsOwn(at, pod) && (!isNewest || pod.UID == at.Status.PodUID)) {
 		return pod, err
 	}
 	l.printOutput(at, attempt)
@@ -164,15 +164,15 @@ func (l *logReader) logOf(at *cnatv1alpha1.At, pod *corev1.Pod, tail int64) (*po
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	log := &podlog.Log{Pods: core.Pods(pod.Namespace), Pod: pod.Name, Container: atspec.ContainerName(&at.Spec), Out: l.out, Timestamps: l.timestamps}
+	log := &podlog.Log{Pods: core.Pods(pod.Namespace), Pod: pod.Name, Container: spec.ContainerName(&at.Spec), Out: l.out, Timestamps: l.timestamps}
 	if l.since > 0 {
 		log.Since = l.clock.Now().Add(-time.Duration(l.since))
 	}
 	if tail >= 0 {
 		log.Tail = &tail
 	}
-	ended := cmp.Or(atrun.CommandState(at, pod).Terminated, &corev1.ContainerStateTerminated{})
-	isUnstarted := atrun.IsStartFailure(ended) || pods.IsFinished(pod) && !atrun.CommandEnded(at, pod)
+	ended := cmp.Or(proof.CommandState(at, pod).Terminated, &corev1.ContainerStateTerminated{})
+	isUnstarted := proof.IsStartFailure(ended) || pods.IsFinished(pod) && !proof.CommandEnded(at, pod)
 	switch init := pods.FailedInit(pod); {
 	case !isUnstarted:
 	case init != nil:
@@ -180,7 +180,7 @@ func (l *logReader) logOf(at *cnatv1alpha1.At, pod *corev1.Pod, tail int64) (*po
 		_, _ = fmt.Fprintf(l.ErrOut, "pod/%s: the command did not start, because the init container %s failed with exit code %d. This is its log:\n",
 			pod.Name, init.Name, init.State.Terminated.ExitCode)
 	default:
-		reason := cmp.Or(atrun.JoinNonEmpty(": ", ended.Reason, ended.Message), pod.Status.Message, pod.Status.Reason, at.Status.Reason)
+		reason := cmp.Or(proof.JoinNonEmpty(": ", ended.Reason, ended.Message), pod.Status.Message, pod.Status.Reason, at.Status.Reason)
 		return nil, fmt.Errorf("pod/%s has no log, because the command did not start: %s", pod.Name, printable(reason))
 	}
 	return log, nil
@@ -278,10 +278,10 @@ func (r *request) awaitPod(ctx context.Context, pod *corev1.Pod, done func(*core
 
 // hasEnded reports whether the container of the command has ended, or never will start.
 func hasEnded(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
-	return pods.IsFinished(pod) || atrun.CommandEnded(at, pod)
+	return pods.IsFinished(pod) || proof.CommandEnded(at, pod)
 }
 
 // hasStarted reports whether the container of the command has started, or never will.
 func hasStarted(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
-	return hasEnded(at, pod) || atrun.CommandState(at, pod).Running != nil
+	return hasEnded(at, pod) || proof.CommandState(at, pod).Running != nil
 }

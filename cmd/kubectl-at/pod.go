@@ -21,7 +21,7 @@ import (
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/workload"
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/spec"
 )
 
 // defaultContainerName is the name of the container of --image.
@@ -250,7 +250,7 @@ func (r *request) workload(from reference) (*workload.Workload, error) {
 
 // podOf returns the pod of a new At as far as the API server can reject it. The At has no UID yet, so it owns nothing.
 func podOf(at *cnatv1alpha1.At) *corev1.Pod {
-	pod := atrun.NewPod(at, atrun.Defaults{}, 0)
+	pod := spec.NewPod(at, spec.Defaults{}, 0)
 	pod.OwnerReferences = nil
 	if at.Name == "" {
 		pod.Name, pod.GenerateName = "", at.GenerateName

@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/proof"
 )
 
 // isUnseen reports whether no operator has seen an At, which then has the default of a new one.
@@ -35,8 +35,8 @@ func isOutdated(at *cnatv1alpha1.At) bool {
 func heldBy(at *cnatv1alpha1.At) string {
 	for _, c := range at.Status.Conditions {
 		isHeld := c.Status == metav1.ConditionFalse && (c.Type == cnatv1alpha1.ConditionScheduled || c.Type == cnatv1alpha1.ConditionReady && c.Reason != cnatv1alpha1.ReasonRunning)
-		if isHeld && !atrun.IsDone(&at.Status) {
-			return printable(atrun.JoinNonEmpty(": ", c.Reason, c.Message))
+		if isHeld && !proof.IsDone(&at.Status) {
+			return printable(proof.JoinNonEmpty(": ", c.Reason, c.Message))
 		}
 	}
 	return ""
@@ -44,7 +44,7 @@ func heldBy(at *cnatv1alpha1.At) string {
 
 // isBetweenAttempts reports whether an attempt has failed, and the next one has not started.
 func isBetweenAttempts(at *cnatv1alpha1.At) bool {
-	return at.Status.RetryTime != nil && !atrun.IsDone(&at.Status)
+	return at.Status.RetryTime != nil && !proof.IsDone(&at.Status)
 }
 
 // isSettled reports whether nothing more happens to an At by itself: it is done, or it is stalled because its current spec
@@ -55,12 +55,12 @@ func isSettled(at *cnatv1alpha1.At) bool {
 	stalled := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionStalled)
 	isStalled := scheduled != nil && scheduled.Status == metav1.ConditionFalse && scheduled.Reason != cnatv1alpha1.ReasonFailedCreate &&
 		stalled != nil && stalled.Status == metav1.ConditionTrue && stalled.Reason == scheduled.Reason
-	return atrun.IsDone(&at.Status) || isStalled && !isOutdated(at)
+	return proof.IsDone(&at.Status) || isStalled && !isOutdated(at)
 }
 
 // outcome returns nil for an At that succeeded, else an error with the exit code of the command.
 func outcome(at *cnatv1alpha1.At) error {
-	if !atrun.IsDone(&at.Status) {
+	if !proof.IsDone(&at.Status) {
 		return fmt.Errorf("at/%s does not run: %s", at.Name, heldBy(at))
 	}
 	if at.Status.Result == cnatv1alpha1.ResultSucceeded {
@@ -80,7 +80,7 @@ func howEnded(at *cnatv1alpha1.At) string {
 	if exit := at.Status.ExitCode; exit != nil && *exit != 0 && !strings.Contains(message, fmt.Sprintf("exit code %d", *exit)) {
 		text += fmt.Sprintf(", exit code %d", *exit)
 	}
-	return atrun.JoinNonEmpty(": ", text, message)
+	return proof.JoinNonEmpty(": ", text, message)
 }
 
 // endMessage returns what the operator says about the end of an At, or "".
@@ -96,7 +96,7 @@ func endMessage(at *cnatv1alpha1.At) string {
 // stalled returns why an At that has not ended cannot go on without a change, or "".
 func stalled(at *cnatv1alpha1.At) string {
 	c := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionStalled)
-	if c == nil || c.Status != metav1.ConditionTrue || atrun.IsDone(&at.Status) {
+	if c == nil || c.Status != metav1.ConditionTrue || proof.IsDone(&at.Status) {
 		return ""
 	}
 	return c.Reason + ": " + c.Message
@@ -105,7 +105,7 @@ func stalled(at *cnatv1alpha1.At) string {
 // reasonOf returns what an At waits for, or how it ended, in one word as kubectl get shows it, or "" if the operator
 // has not said it.
 func reasonOf(a *cnatv1alpha1.At) string {
-	if atrun.IsDone(&a.Status) {
+	if proof.IsDone(&a.Status) {
 		return a.Status.Reason
 	}
 	if ready := meta.FindStatusCondition(a.Status.Conditions, cnatv1alpha1.ConditionReady); ready != nil {
@@ -125,7 +125,7 @@ func hasNotStarted(at *cnatv1alpha1.At) error {
 	switch err := isNotDone(at); {
 	case err != nil:
 		return err
-	case atrun.HasStarted(&at.Status):
+	case proof.HasStarted(&at.Status):
 		return fmt.Errorf("at/%s has started and cannot be changed", at.Name)
 	case ptr.Deref(at.Spec.Cancel, false):
 		return fmt.Errorf("at/%s is canceled and never runs", at.Name)
@@ -135,7 +135,7 @@ func hasNotStarted(at *cnatv1alpha1.At) error {
 
 // isNotDone returns an error about an At that is done.
 func isNotDone(at *cnatv1alpha1.At) error {
-	if atrun.IsDone(&at.Status) {
+	if proof.IsDone(&at.Status) {
 		return fmt.Errorf("at/%s is done and cannot be changed", at.Name)
 	}
 	return nil
@@ -208,12 +208,12 @@ func (r *request) end(at *cnatv1alpha1.At) error {
 // counts.
 func outcomeCode(at *cnatv1alpha1.At) int {
 	ran := meta.FindStatusCondition(at.Status.Conditions, cnatv1alpha1.ConditionCommandRan)
-	switch isDone := atrun.IsDone(&at.Status); {
+	switch isDone := proof.IsDone(&at.Status); {
 	case at.Status.ExitCode != nil || ran != nil && ran.Status == metav1.ConditionTrue:
 		return codeFailed
 	case isDone && ran != nil && ran.Status == metav1.ConditionFalse:
 		return codeNotRun
-	case !isDone && !atrun.HasStarted(&at.Status):
+	case !isDone && !proof.HasStarted(&at.Status):
 		return codeRefused
 	}
 	return codeUnknown

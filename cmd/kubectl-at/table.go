@@ -15,7 +15,7 @@ import (
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/timespec"
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/proof"
 )
 
 // columns are what a table shows.
@@ -44,7 +44,7 @@ func (c columns) cells(a *cnatv1alpha1.At, now time.Time) []cell {
 	due, in, command := "<unknown>", "<unknown>", commandLine(a)
 	if t := dueTime(a); !t.IsZero() {
 		due = t.In(c.location).Format(c.layout)
-		switch neverStarts := atrun.IsDone(&a.Status) || ptr.Deref(a.Spec.Cancel, false); {
+		switch neverStarts := proof.IsDone(&a.Status) || ptr.Deref(a.Spec.Cancel, false); {
 		case isBetweenAttempts(a):
 			in = strings.TrimPrefix(timespec.Distance(a.Status.RetryTime.Time, now), "in ")
 		case neverStarts && t.After(now):

@@ -18,7 +18,7 @@ import (
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/script"
 	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/timespec"
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/at/spec"
 )
 
 // zoneForm is what --tz and TZ can be.
@@ -156,7 +156,7 @@ func dueTime(a *cnatv1alpha1.At) time.Time {
 	if a.Status.ScheduledTime != nil && !isOutdated(a) {
 		return a.Status.ScheduledTime.Time
 	}
-	due, err := atspec.ParseSchedule(a.Spec.Schedule, a.CreationTimestamp.Time)
+	due, err := spec.ParseSchedule(a.Spec.Schedule, a.CreationTimestamp.Time)
 	if err != nil {
 		return time.Time{}
 	}

@@ -20,7 +20,7 @@ import (
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/await"
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/proof"
 )
 
 const (
@@ -59,7 +59,7 @@ func waitVerb() verb {
 				if err := r.end(at); err != nil || r.printer != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(r.Out, "%s\n", atrun.JoinNonEmpty(": ", "at/"+at.Name+" succeeded", endMessage(at)))
+				_, err = fmt.Fprintf(r.Out, "%s\n", proof.JoinNonEmpty(": ", "at/"+at.Name+" succeeded", endMessage(at)))
 				return err
 			})
 		},

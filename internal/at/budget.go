@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/spec"
 )
 
 // The annotations with which Karpenter and the cluster autoscaler leave a pod on its node. They plan without an
@@ -26,7 +26,7 @@ const (
 func newBudget(at *cnatv1alpha1.At) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: atrun.PodName(at, 0), Namespace: at.Namespace, Labels: atrun.SelectorLabels(at),
+			Name: spec.PodName(at, 0), Namespace: at.Namespace, Labels: spec.SelectorLabels(at),
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(at, atKind())},
 		},
 		Spec: policyv1.PodDisruptionBudgetSpec{

@@ -3,7 +3,7 @@
 
 // Package at decides what an At needs. It is pure: the same View always gives the same Step. Memory is what the process
 // knows about an At beyond what its caches show. Memory.View combines both, Next decides, and MakeReport computes the
-// status. internal/atspec interprets the spec, and internal/atrun decides what the end of a pod proves.
+// status. internal/at/spec interprets the spec, and internal/at/proof decides what the end of a pod proves.
 //
 // # The start is the removal of a gate
 //

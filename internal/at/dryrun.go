@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/proof"
 	"github.com/redhat/podset-operator/internal/backoff"
 	"github.com/redhat/podset-operator/internal/expectations"
 )
@@ -27,7 +27,7 @@ type Answer struct {
 	// Rejection is why the pod would be rejected, or nil. Budget is why its budget would be, or "".
 	Rejection *expectations.Rejection
 	Budget    string
-	// Modified is what admission would change in the identity of the pod: see atrun.Modified. Ungated is true if it
+	// Modified is what admission would change in the identity of the pod: see proof.Modified. Ungated is true if it
 	// would remove the gate.
 	Modified string
 	Ungated  bool
@@ -139,7 +139,7 @@ func (v *View) checked(s Step, until time.Time) Step {
 	if says := v.dryRun.says; says.reason != "" && !isUnchecked {
 		s.ready = says
 		if !says.isBad() {
-			s.ready.message = atrun.JoinNonEmpty("; ", s.scheduled.message, says.message)
+			s.ready.message = proof.JoinNonEmpty("; ", s.scheduled.message, says.message)
 		}
 	}
 	s = s.at(until).at(next)

@@ -20,7 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/proof"
 	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
@@ -168,7 +168,7 @@ func (n *node) text(order func(version string) string) string {
 	var k strings.Builder
 	pod := func(p *corev1.Pod) {
 		if p != nil {
-			fmt.Fprintf(&k, "%s%s%s%s%t%s%s,", p.Name, order(string(p.UID)), p.Spec.NodeName, p.Status.Phase, atrun.IsGated(p), p.Annotations[cnatv1alpha1.AnnotationGeneration], order(p.ResourceVersion))
+			fmt.Fprintf(&k, "%s%s%s%s%t%s%s,", p.Name, order(string(p.UID)), p.Spec.NodeName, p.Status.Phase, proof.IsGated(p), p.Annotations[cnatv1alpha1.AnnotationGeneration], order(p.ResourceVersion))
 		}
 		k.WriteString(";")
 	}
@@ -305,7 +305,7 @@ func (e *explorer) next(n *node) {
 		fork(&unlimited, func(c *node) { c.instant++ })
 	}
 	for i, pod := range n.stored() {
-		if atrun.IsGated(pod) && pod.Annotations[cnatv1alpha1.AnnotationGeneration] != "0" && !n.isEnding() {
+		if proof.IsGated(pod) && pod.Annotations[cnatv1alpha1.AnnotationGeneration] != "0" && !n.isEnding() {
 			fork(&n.budget.hands, func(c *node) {
 				c.change(i, func(p *corev1.Pod) { p.Spec.SchedulingGates, p.Annotations = nil, map[string]string{byHand: "true"} })
 			})
@@ -328,7 +328,7 @@ func (e *explorer) next(n *node) {
 	if n.named("a-pod") == nil {
 		fork(&n.budget.plants, func(c *node) { e.add(c, newPod(&View{At: n.at()}, 0), "0") })
 	}
-	if !atrun.IsDone(&n.at().Status) {
+	if !proof.IsDone(&n.at().Status) {
 		fork(&n.budget.edits, func(c *node) { c.edit(func(s *cnatv1alpha1.AtSpec) { s.Cancel = ptr.To(true) }) })
 		if n.at().Status.Attempts == 0 { // The rules of the CRD reject it later.
 			fork(&n.budget.edits, func(c *node) { c.edit(func(s *cnatv1alpha1.AtSpec) { s.Command = "run 2" }) })
@@ -363,7 +363,7 @@ const byHand = "by-hand"
 // command.
 func (n *node) isEnding() bool {
 	ends := func(r flight) bool { return r.status != nil && r.status.Phase == cnatv1alpha1.PhaseDone }
-	return atrun.IsDone(&n.at().Status) || n.sent != nil && ends(*n.sent) || slices.ContainsFunc(n.late, ends)
+	return proof.IsDone(&n.at().Status) || n.sent != nil && ends(*n.sent) || slices.ContainsFunc(n.late, ends)
 }
 
 func (n *node) edit(edit func(*cnatv1alpha1.AtSpec)) {
@@ -494,14 +494,14 @@ func (e *explorer) hides(n *node, pod *corev1.Pod) bool {
 func (e *explorer) plant(n *node, r *flight) {
 	v := &r.view
 	switch {
-	case e.adopt && r.step.Delete != nil && atrun.IsGated(r.step.Delete) && v.At.Status.Attempts == 0 && n.instant >= dueIndex && !v.isCanceled():
+	case e.adopt && r.step.Delete != nil && proof.IsGated(r.step.Delete) && v.At.Status.Attempts == 0 && n.instant >= dueIndex && !v.isCanceled():
 		r.step = v.wait(started(""))
 		r.step.record, r.step.Open = n.named("a-pod"), n.named("a-pod")
 		if r.step.record == nil {
 			r.step = unchanged
 		}
 	case e.endFirst && r.step.Delete != nil && v.isRecorded() && v.isCanceled() && !isBound(r.step.Delete):
-		r.step = v.finish(v.withOverride(atrun.End{Proof: atrun.NotRun}))
+		r.step = v.finish(v.withOverride(proof.End{Proof: proof.NotRun}))
 	}
 }
 
@@ -574,7 +574,7 @@ func (e *explorer) carryOut(n *node, r flight) (result Result, done bool) {
 		if pod := n.named(s.Open.Name); e.byName && pod != nil {
 			i = n.find(pod.UID)
 		}
-		if i < 0 || !atrun.IsGated(n.stored()[i]) {
+		if i < 0 || !proof.IsGated(n.stored()[i]) {
 			return result, false
 		}
 		pod := n.change(i, func(p *corev1.Pod) { p.Spec.SchedulingGates = nil })
@@ -638,14 +638,14 @@ func (e *explorer) settle(n *node) {
 		for len(c.pods) > 1 {
 			c.showPods()
 		}
-		gated := slices.ContainsFunc(c.stored(), atrun.IsGated)
+		gated := slices.ContainsFunc(c.stored(), proof.IsGated)
 		if c.at().Status.Phase == cnatv1alpha1.PhaseDone && !gated {
 			return
 		}
 		c.instant, c.later = max(c.instant, dueIndex), c.later+time.Hour
 		for i, pod := range c.stored() {
 			switch {
-			case !atrun.IsGated(pod) && pod.Spec.NodeName == "":
+			case !proof.IsGated(pod) && pod.Spec.NodeName == "":
 				e.bind(c, i)
 			case pod.Spec.NodeName != "" && pod.Status.Phase == corev1.PodPending:
 				c.end(i, 1)

@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/at/proof"
+	"github.com/redhat/podset-operator/internal/at/spec"
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
@@ -32,7 +32,7 @@ func (v *View) nextAttempt() int {
 	return v.attempt() + 1
 }
 
-func (v *View) nextName() string { return atrun.PodName(v.At, v.nextAttempt()) }
+func (v *View) nextName() string { return spec.PodName(v.At, v.nextAttempt()) }
 
 // startAt returns when the next attempt may start. The schedule is valid: see isHeld.
 func (v *View) startAt() time.Time {
@@ -50,7 +50,7 @@ func (v *View) scheduledAt() time.Time {
 	if v.isRecorded() {
 		return v.startAt()
 	}
-	due, _ := atspec.ParseSchedule(v.At.Spec.Schedule, v.At.CreationTimestamp.Time)
+	due, _ := spec.ParseSchedule(v.At.Spec.Schedule, v.At.CreationTimestamp.Time)
 	return due
 }
 
@@ -68,7 +68,7 @@ func (v *View) reportIdle() Step {
 // gated returns a pod of the At that has its gate and is not being deleted, or nil.
 func (v *View) gated() *corev1.Pod {
 	for _, pod := range v.own {
-		if atrun.IsGated(pod) && pod.DeletionTimestamp == nil {
+		if proof.IsGated(pod) && pod.DeletionTimestamp == nil {
 			return pod
 		}
 	}
@@ -90,7 +90,7 @@ func (v *View) preparedPod() *corev1.Pod {
 func (v *View) stray() *corev1.Pod {
 	prepared, canStart := v.preparedPod(), !v.isHeld() && v.mustNotStart() == "" && !v.Now.Before(v.startAt().Add(-prepareLead))
 	for _, pod := range v.own {
-		if atrun.IsGated(pod) && pod.DeletionTimestamp == nil && (pod != prepared || !canStart) {
+		if proof.IsGated(pod) && pod.DeletionTimestamp == nil && (pod != prepared || !canStart) {
 			return pod
 		}
 	}
@@ -137,18 +137,18 @@ func (v *View) mustNotStart() string {
 
 // endIdle ends an At whose next attempt must not start.
 func (v *View) endIdle() Step {
-	e := atrun.End{Proof: atrun.NotRun}
+	e := proof.End{Proof: proof.NotRun}
 	if v.isBetween() {
 		e = v.failedEnd()
 	} else if v.isRecorded() {
-		e.Message = atrun.JoinNonEmpty("; ", v.lastProblem(), atrun.Disruption(v.run.pod))
+		e.Message = proof.JoinNonEmpty("; ", v.lastProblem(), proof.Disruption(v.run.pod))
 	}
 	return v.endUnstarted(e)
 }
 
 // endUnstarted ends an At whose next attempt has not begun. It first asks for what a create that was not answered may
 // have made: a pod under the name of the attempt, or one to which admission has given another name.
-func (v *View) endUnstarted(e atrun.End) Step {
+func (v *View) endUnstarted(e proof.End) Step {
 	if name := v.nextName(); v.unread(name) || !v.answers.Labeled {
 		return ask(Ask{Pod: name, Labeled: true})
 	}
@@ -156,8 +156,8 @@ func (v *View) endUnstarted(e atrun.End) Step {
 		return v.throwAway(left)
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.answers.Pods)) {
-		if pod := v.answers.Pods[name]; pod != nil && atrun.MayBeRun(pod) && !v.isOfEarlier(pod) {
-			e = atrun.End{Reason: e.Reason, Remedy: e.Remedy, Message: fmt.Sprintf("pod %s has no scheduling gate %s, and may be the pod of this At", name, cnatv1alpha1.StartGate)}
+		if pod := v.answers.Pods[name]; pod != nil && proof.MayBeRun(pod) && !v.isOfEarlier(pod) {
+			e = proof.End{Reason: e.Reason, Remedy: e.Remedy, Message: fmt.Sprintf("pod %s has no scheduling gate %s, and may be the pod of this At", name, cnatv1alpha1.StartGate)}
 		}
 	}
 	return v.finish(v.withOverride(e))
@@ -191,7 +191,7 @@ func (v *View) create(s Step) Step {
 	case v.dryRun.ungated && !v.isRecorded() && v.answers.DryRun == nil:
 		return ask(v.question())
 	case v.dryRun.ungated && !v.isRecorded():
-		return v.endUnstarted(v.modifiedEnd("admission would remove the scheduling gate "+cnatv1alpha1.StartGate+" of pod "+v.nextName(), atrun.NotRun))
+		return v.endUnstarted(v.modifiedEnd("admission would remove the scheduling gate "+cnatv1alpha1.StartGate+" of pod "+v.nextName(), proof.NotRun))
 	case rejection != nil:
 		s.scheduled = v.rejectedCreate(rejection)
 		if until := v.retryAt(rejection, v.scheduledAt()); v.Now.Before(until) {

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/proof"
 	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/pods"
 )
@@ -143,7 +143,7 @@ func ownPods(seen Seen, answers Answers, known ...podState) (own []*corev1.Pod) 
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(answers.Pods)) {
-		if pod := answers.Pods[name]; pod != nil && (atrun.IsOwn(seen.At, pod) || atrun.LostOwner(seen.At, pod)) {
+		if pod := answers.Pods[name]; pod != nil && (proof.IsOwn(seen.At, pod) || proof.LostOwner(seen.At, pod)) {
 			add(pod)
 		}
 	}
@@ -182,7 +182,7 @@ func (m *Memory) Recorded(v *View, step Step, written *cnatv1alpha1.At) {
 type Result struct {
 	// Pod is the pod of the answer, trimmed, or nil.
 	Pod *corev1.Pod
-	// Modified is what admission changed in a created pod: see atrun.Modified.
+	// Modified is what admission changed in a created pod: see proof.Modified.
 	Modified string
 	// Rejected is the error if the API server understood a request and rejected it, or if admission undid it; otherwise
 	// nil.
@@ -243,7 +243,7 @@ func (m *Memory) deleted(pod *corev1.Pod, now time.Time) {
 
 // LastRun returns the At and the pod of the last pass if an attempt had started and not ended, or nil.
 func (m *Memory) LastRun() (*cnatv1alpha1.At, *corev1.Pod) {
-	if m.last == nil || m.last.Status.PodUID == "" || atrun.IsDone(&m.last.Status) {
+	if m.last == nil || m.last.Status.PodUID == "" || proof.IsDone(&m.last.Status) {
 		return nil, nil
 	}
 	return m.last, m.run.pod
@@ -254,7 +254,7 @@ func (m *Memory) LastRun() (*cnatv1alpha1.At, *corev1.Pod) {
 // while.
 func (m *Memory) RequeueAt(v *View, step Step) (when time.Time, urgent bool) {
 	lookUpAt := time.Time{}
-	if k := m.run; !k.shown && k.exists(v.Now) && (k.modified != "" || !atrun.IsDone(&m.last.Status)) {
+	if k := m.run; !k.shown && k.exists(v.Now) && (k.modified != "" || !proof.IsDone(&m.last.Status)) {
 		lookUpAt = k.answered.Add(expectations.ConfirmAfter)
 	}
 	return pods.Earliest(v.Now, step.requeueAt, lookUpAt), m.failure == "" && !v.isRejected() && !step.CanWait

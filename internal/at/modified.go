@@ -9,7 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/proof"
+	"github.com/redhat/podset-operator/internal/at/spec"
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
@@ -18,7 +19,7 @@ import (
 // that the At controls counts, except those of earlier attempts.
 func (v *View) openedByOthers() *corev1.Pod {
 	isOpened := func(pod *corev1.Pod) bool {
-		return pod.UID != v.At.Status.PodUID && !atrun.IsGated(pod) && !v.isOfEarlier(pod)
+		return pod.UID != v.At.Status.PodUID && !proof.IsGated(pod) && !v.isOfEarlier(pod)
 	}
 	for _, pod := range v.own {
 		if isOpened(pod) && (isBound(pod) || pod.DeletionTimestamp == nil) {
@@ -36,7 +37,7 @@ func (v *View) openedByOthers() *corev1.Pod {
 // isOfEarlier reports whether a pod has the name of an attempt before the next one.
 func (v *View) isOfEarlier(pod *corev1.Pod) bool {
 	for n := range v.nextAttempt() {
-		if pod.Name == atrun.PodName(v.At, n) {
+		if pod.Name == spec.PodName(v.At, n) {
 			return true
 		}
 	}
@@ -51,16 +52,16 @@ func (v *View) modifiedPod() Step {
 	case k.modified == "":
 		return v.recordOpened(opened, fmt.Sprintf("the scheduling gate %s of pod %s was removed, but not by this operator", cnatv1alpha1.StartGate, opened.Name))
 	case k.pod == nil: // A pod that the At does not control has the name that admission gave to it.
-		return v.finish(v.modifiedEnd(what, atrun.Unknown))
+		return v.finish(v.modifiedEnd(what, proof.Unknown))
 	case v.unread(k.pod.Name) && !k.neverRan() && !k.isGone(): // The cache does not show a pod without its owner.
 		return ask(Ask{Pod: k.pod.Name})
 	case opened == nil && k.neverRan():
-		return v.endUnstarted(v.modifiedEnd(what, atrun.NotRun))
+		return v.endUnstarted(v.modifiedEnd(what, proof.NotRun))
 	case v.Now.Before(k.mayShowLast()):
 		return unchanged.at(k.mayShowLast())
 	case k.isGone(), k.neverRan():
-		return v.finish(v.modifiedEnd(what, atrun.Unknown))
-	case atrun.IsGated(k.pod):
+		return v.finish(v.modifiedEnd(what, proof.Unknown))
+	case proof.IsGated(k.pod):
 		return v.discard(k.pod)
 	}
 	return v.recordOpened(k.pod, what)
@@ -68,16 +69,16 @@ func (v *View) modifiedPod() Step {
 
 // recordOpened records a pod that others have opened as the run, in the write that ends the At.
 func (v *View) recordOpened(pod *corev1.Pod, what string) Step {
-	s := v.finish(v.modifiedEnd(what, atrun.Unknown))
+	s := v.finish(v.modifiedEnd(what, proof.Unknown))
 	s.record, s.attempt, s.modified = pod, v.nextAttempt(), what
 	return s
 }
 
 // modifiedEnd returns the end of an At whose next pod was modified. If that pod did not run, the exit code of the
 // newest attempt stays.
-func (v *View) modifiedEnd(what string, proof atrun.Proof) atrun.End {
-	e := atrun.End{Proof: proof, Reason: cnatv1alpha1.ReasonPodModified, Message: what, Remedy: excludePods + ", then create the At again"}
-	if s := &v.At.Status; v.isBetween() && proof == atrun.NotRun && s.ExitCode != nil {
+func (v *View) modifiedEnd(what string, proven proof.Proof) proof.End {
+	e := proof.End{Proof: proven, Reason: cnatv1alpha1.ReasonPodModified, Message: what, Remedy: excludePods + ", then create the At again"}
+	if s := &v.At.Status; v.isBetween() && proven == proof.NotRun && s.ExitCode != nil {
 		e.ExitCode, e.Output = s.ExitCode, s.Output
 		e.Message += "; the command was not run again"
 	}

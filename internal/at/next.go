@@ -11,7 +11,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/proof"
+	"github.com/redhat/podset-operator/internal/at/spec"
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
@@ -40,7 +41,7 @@ type Step struct {
 	attempt  int
 	modified string
 	// end is how the At ended, or nil if it has not.
-	end *atrun.End
+	end *proof.End
 	// retry is when the next attempt is due, or zero unless the newest one has failed. exitCode and output are those of
 	// the newest attempt.
 	retry    time.Time
@@ -88,16 +89,16 @@ func Next(v *View) Step { //nolint:cyclop // A table reads best in one piece.
 	case underWay && v.isUnsure(): // 5: the cache may be behind
 		return ask(Ask{Pod: v.recordedName()})
 	case underWay && v.run.neverRan(): // 6
-		return v.ended(atrun.EndOfUnbound(v.run.pod))
+		return v.ended(proof.EndOfUnbound(v.run.pod))
 	case underWay && pod == nil: // 7
 		return v.afterGone()
 	case underWay && v.attemptEnded(pod): // 8
-		return v.ended(atrun.EndOf(v.At, pod))
+		return v.ended(proof.EndOf(v.At, pod))
 	case underWay && v.mustStop() != "" && !v.isDeleted(): // 9
 		return v.stop(v.live(pod))
-	case underWay && atrun.IsGated(pod) && v.run.reimaged: // 10
+	case underWay && proof.IsGated(pod) && v.run.reimaged: // 10
 		return v.remove(v.live(pod), pod)
-	case underWay && atrun.IsGated(pod): // 10: recorded, so it may start
+	case underWay && proof.IsGated(pod): // 10: recorded, so it may start
 		return v.open(pod)
 	case underWay: // 11
 		return v.live(pod)
@@ -157,7 +158,7 @@ func (v *View) recordedName() string { return recordedName(v.At) }
 
 // recordedName returns the name of the pod that the status of an At records. Admission may have changed it.
 func recordedName(at *cnatv1alpha1.At) string {
-	return cmp.Or(at.Status.PodName, atrun.PodName(at, int(at.Status.Attempts)-1))
+	return cmp.Or(at.Status.PodName, spec.PodName(at, int(at.Status.Attempts)-1))
 }
 
 // isUnderWay reports whether an attempt is recorded and has not ended. An attempt whose pod is gone behind its gate has
@@ -168,7 +169,7 @@ func (v *View) isUnderWay() bool {
 
 // mustPrepareAgain reports whether the recorded pod is gone, or going, behind its gate.
 func (v *View) mustPrepareAgain() bool {
-	return v.isRecorded() && v.run.neverRan() && atrun.IsGated(v.run.pod)
+	return v.isRecorded() && v.run.neverRan() && proof.IsGated(v.run.pod)
 }
 
 // isUnsure reports whether only the API server knows whether the recorded pod exists.
@@ -177,7 +178,7 @@ func (v *View) isUnsure() bool {
 }
 
 // finish returns the step for an At that is done.
-func (v *View) finish(e atrun.End) Step {
+func (v *View) finish(e proof.End) Step {
 	s := Step{end: &e, scheduled: say{e.Reason, e.Text()}}
 	if v.isRecorded() {
 		s.scheduled = started("the pod was created")

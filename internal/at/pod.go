@@ -11,15 +11,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/at/spec"
 )
 
 func atKind() schema.GroupVersionKind { return cnatv1alpha1.GroupVersion.WithKind("At") }
 
 // newPod returns the pod of an attempt that begins now.
 func newPod(v *View, attempt int) *corev1.Pod {
-	pod := atrun.NewPod(v.At, v.defaults, attempt)
+	pod := spec.NewPod(v.At, v.defaults, attempt)
 	if v.isUninterrupted() {
 		pod.Annotations[annotationDoNotDisrupt], pod.Annotations[annotationSafeToEvict] = "true", "false"
 	}
@@ -54,5 +53,5 @@ func podDeadline(v *View) *int64 {
 // gracePeriod returns how long the kubelet waits between SIGTERM and SIGKILL. The cache drops the default of
 // Kubernetes.
 func gracePeriod(pod *corev1.Pod) time.Duration {
-	return atspec.Seconds(ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds))
+	return spec.Seconds(ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds))
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/proof"
 	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/pods"
 )
@@ -48,11 +48,11 @@ func (k podState) see(at *cnatv1alpha1.At, pod *corev1.Pod) podState {
 	isDeleted := k.pod != nil && k.pod.DeletionTimestamp != nil && pod.DeletionTimestamp == nil // It was deleted in this state.
 	switch {
 	case k.pod == nil:
-		k.pod, k.startedAgain = pod, atrun.StartedAgain(at, nil, pod)
+		k.pod, k.startedAgain = pod, proof.StartedAgain(at, nil, pod)
 	case expectations.IsLater(k.pod, pod.ResourceVersion), k.pod.ResourceVersion == pod.ResourceVersion && isDeleted:
 	default:
-		k.startedAgain = k.startedAgain || atrun.StartedAgain(at, k.pod, pod)
-		k.reimaged = k.reimaged || atrun.IsGated(k.pod) && atrun.IsGated(pod) && !atrun.SameImages(k.pod, pod)
+		k.startedAgain = k.startedAgain || proof.StartedAgain(at, k.pod, pod)
+		k.reimaged = k.reimaged || proof.IsGated(k.pod) && proof.IsGated(pod) && !proof.SameImages(k.pod, pod)
 		k.pod = pod
 	}
 	return k
@@ -71,7 +71,7 @@ func (k podState) observe(seen Seen, answers Answers, uid types.UID, name string
 		k = k.see(seen.At, read)
 		k.answered = now
 	}
-	if asked && k.goneSince.IsZero() && (!found || !atrun.IsOwn(seen.At, read) && k.modified == "") { // A UID never comes back.
+	if asked && k.goneSince.IsZero() && (!found || !proof.IsOwn(seen.At, read) && k.modified == "") { // A UID never comes back.
 		k.goneSince = now
 	}
 	if last != nil {

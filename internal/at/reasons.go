@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/at/proof"
+	"github.com/redhat/podset-operator/internal/at/spec"
 	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/pods"
 )
@@ -95,7 +95,7 @@ func (v *View) problem() say {
 	if _, err := v.dueTime(); err != nil {
 		return say{cnatv1alpha1.ReasonInvalidSchedule, err.Error()}
 	}
-	if _, err := atspec.CommandWords(&v.At.Spec); err != nil {
+	if _, err := spec.CommandWords(&v.At.Spec); err != nil {
 		return say{cnatv1alpha1.ReasonInvalidCommand, "spec.command: " + err.Error()}
 	}
 	if t := v.At.Spec.Template; t != nil && len(t.Spec.Containers) == 0 {
@@ -172,7 +172,7 @@ func (v *View) commandRan(step *Step, s *cnatv1alpha1.AtStatus) (metav1.Conditio
 		return yes, say{cnatv1alpha1.ReasonCommandEnded, "an attempt ran the command"}
 	case step.end == nil:
 		return "", say{}
-	case step.end.Proof == atrun.NotRun:
+	case step.end.Proof == proof.NotRun:
 		return no, say{cnatv1alpha1.ReasonCommandNotRun, "no attempt ran the command"}
 	}
 	return metav1.ConditionUnknown, say{cnatv1alpha1.ReasonCommandUnknown, "the command may have run"}
@@ -224,7 +224,7 @@ func (v *View) missedCause() string {
 	case stored != nil && stored.Status == no && stored.Reason == cnatv1alpha1.ReasonSuspended:
 		return "spec.suspend was true"
 	case stored != nil && stored.Status == no:
-		return atrun.JoinNonEmpty(": ", stored.Reason, stored.Message)
+		return proof.JoinNonEmpty(": ", stored.Reason, stored.Message)
 	case !v.At.CreationTimestamp.Time.Before(v.startBy()):
 		return "the At was created at " + formatTime(v.At.CreationTimestamp.Time) + ", after that time"
 	case v.first:

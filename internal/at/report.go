@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/at/proof"
+	"github.com/redhat/podset-operator/internal/at/spec"
 	"github.com/redhat/podset-operator/internal/event"
 )
 
@@ -45,7 +45,7 @@ func (v *View) status(step *Step, stored *cnatv1alpha1.AtStatus) cnatv1alpha1.At
 		Phase: cnatv1alpha1.PhasePending, ObservedGeneration: v.At.Generation, Attempts: stored.Attempts, StartTime: stored.StartTime,
 		PodName: stored.PodName, PodUID: stored.PodUID, ExitCode: step.exitCode, Output: step.output,
 	}
-	if due, err := atspec.ParseSchedule(v.At.Spec.Schedule, v.At.CreationTimestamp.Time); err == nil {
+	if due, err := spec.ParseSchedule(v.At.Spec.Schedule, v.At.CreationTimestamp.Time); err == nil {
 		s.ScheduledTime = apiTime(due)
 	}
 	if !step.retry.IsZero() {
@@ -62,7 +62,7 @@ func (v *View) status(step *Step, stored *cnatv1alpha1.AtStatus) cnatv1alpha1.At
 	}
 	message := ""
 	if e := step.end; e != nil {
-		s.Phase, s.Result, s.Reason, s.CompletionTime = cnatv1alpha1.PhaseDone, atrun.ResultOf(e.Reason), e.Reason, apiTime(v.Now)
+		s.Phase, s.Result, s.Reason, s.CompletionTime = cnatv1alpha1.PhaseDone, proof.ResultOf(e.Reason), e.Reason, apiTime(v.Now)
 		s.ExitCode, s.Output, message = e.ExitCode, e.Output, e.Text()
 		if start := s.StartTime; start != nil && s.CompletionTime.Before(start) {
 			s.CompletionTime = start
@@ -92,7 +92,7 @@ func (v *View) events(s *cnatv1alpha1.AtStatus) []event.Event {
 	var events []event.Event
 	stored := &v.At.Status
 	if stored.Phase == "" { // The At is new.
-		if warning := atspec.CommandWarning(v.At.Spec.Command); warning != "" {
+		if warning := spec.CommandWarning(v.At.Spec.Command); warning != "" {
 			events = append(events, event.Warning("NoShell", "Schedule", warning))
 		}
 	}
@@ -111,7 +111,7 @@ func (v *View) readyWarning(s *cnatv1alpha1.AtStatus) []event.Event {
 		return nil
 	}
 	action := "Schedule"
-	if s.PodUID != "" || atrun.IsDone(s) {
+	if s.PodUID != "" || proof.IsDone(s) {
 		action = "Run"
 	}
 	return []event.Event{event.Warning(warns, action, ready.Message)}

@@ -20,7 +20,7 @@ import (
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/at"
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/proof"
 	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
@@ -420,7 +420,7 @@ func TestMakeReport_done(t *testing.T) {
 	want, forged := report.Status, *report.Status.DeepCopy()
 	forged.Phase = cnatv1alpha1.PhasePending
 	_, _, _, report = (&world{at: a().Status(forged), pods: pods(ended(0))}).next(t)
-	if diff := gocmp.Diff(want, report.Status); diff != "" || !atrun.IsDone(&want) || len(report.Events) > 0 {
+	if diff := gocmp.Diff(want, report.Status); diff != "" || !proof.IsDone(&want) || len(report.Events) > 0 {
 		t.Errorf("(-want +got):\n%s\n%v", diff, report.Events)
 	}
 	forged = runs0().Obj().Status

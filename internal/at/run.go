@@ -13,8 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/at/proof"
+	"github.com/redhat/podset-operator/internal/at/spec"
 	"github.com/redhat/podset-operator/internal/backoff"
 	"github.com/redhat/podset-operator/internal/pods"
 )
@@ -33,10 +33,10 @@ const (
 // afterGone ends an attempt whose pod is gone, as the API server has confirmed. What is proven about its end decides.
 func (v *View) afterGone() Step {
 	last, name := v.run.pod, v.recordedName()
-	if e, proven := atrun.EndOfDeleted(v.At, last); proven {
+	if e, proven := proof.EndOfDeleted(v.At, last); proven {
 		return v.ended(e)
 	}
-	if e, recorded := atrun.RecordedEnd(&v.At.Status); recorded {
+	if e, recorded := proof.RecordedEnd(&v.At.Status); recorded {
 		return v.ended(e)
 	}
 	if live := v.answers.Pods[name]; live != nil && live.UID == v.At.Status.PodUID {
@@ -45,21 +45,21 @@ func (v *View) afterGone() Step {
 	if until := v.run.mayShowLast(); v.Now.Before(until) {
 		return unchanged.at(until)
 	}
-	return v.finish(v.withOverride(lostEnd(atrun.JoinNonEmpty(": ", fmt.Sprintf("pod %s disappeared before its end was recorded", name), atrun.Disruption(last)))))
+	return v.finish(v.withOverride(lostEnd(proof.JoinNonEmpty(": ", fmt.Sprintf("pod %s disappeared before its end was recorded", name), proof.Disruption(last)))))
 }
 
 // withoutOwner ends an attempt whose pod the At no longer controls. The operator opens no such pod.
 func (v *View) withoutOwner(pod *corev1.Pod) Step {
 	what := fmt.Sprintf("the owner reference of pod %s was removed: the operator no longer manages the pod", pod.Name)
-	if atrun.IsGated(pod) {
-		return v.finish(v.withOverride(atrun.End{Proof: atrun.NotRun, Reason: cnatv1alpha1.ReasonNotStarted, Message: what}))
+	if proof.IsGated(pod) {
+		return v.finish(v.withOverride(proof.End{Proof: proof.NotRun, Reason: cnatv1alpha1.ReasonNotStarted, Message: what}))
 	}
 	return v.finish(lostEnd(what))
 }
 
 // lostEnd returns the end of an At whose opened pod is gone.
-func lostEnd(what string) atrun.End {
-	return atrun.End{Reason: cnatv1alpha1.ReasonPodLost, Message: what, Remedy: "It is not run again: to run it, create another At"}
+func lostEnd(what string) proof.End {
+	return proof.End{Reason: cnatv1alpha1.ReasonPodLost, Message: what, Remedy: "It is not run again: to run it, create another At"}
 }
 
 // attemptEnded reports whether the attempt of the recorded pod is over. A pod ends in the phase Succeeded or Failed,
@@ -67,7 +67,7 @@ func lostEnd(what string) atrun.End {
 // phase changes. Otherwise the pod also ends with the command, after containers that admission added have had some time
 // to end.
 func (v *View) attemptEnded(pod *corev1.Pod) bool {
-	command := atrun.CommandState(v.At, pod).Terminated
+	command := proof.CommandState(v.At, pod).Terminated
 	lingers := pod.DeletionTimestamp == nil && !v.isCanceled() && command != nil && v.Now.Before(v.lingersUntil(pod, command))
 	return pods.IsFinished(pod) || command != nil && !lingers
 }
@@ -86,7 +86,7 @@ func (v *View) lingersUntil(pod *corev1.Pod, command *corev1.ContainerStateTermi
 func (v *View) live(pod *corev1.Pod) Step {
 	s := v.wait(started("pod " + pod.Name + " was created"))
 	s.exitCode, s.output = v.exitSeen()
-	command := atrun.CommandState(v.At, pod)
+	command := proof.CommandState(v.At, pod)
 	switch because := v.mustStop(); {
 	case because != "":
 		s.ready = v.stopping(pod, command, because)
@@ -133,17 +133,17 @@ func (v *View) stopping(pod *corev1.Pod, command corev1.ContainerState, because 
 }
 
 // ended returns what follows from the end of the newest attempt.
-func (v *View) ended(e atrun.End) Step {
+func (v *View) ended(e proof.End) Step {
 	if v.run.startedAgain {
 		return v.finish(e.RanAgain())
 	}
 	attempt, late := v.attempt(), v.isStoppedLate(e)
 	retries := attempt < v.backoffLimit() && v.mayRetry(e) && !v.isDeleted()
 	switch {
-	case e.Proof == atrun.Succeeded:
+	case e.Proof == proof.Succeeded:
 		return v.finish(e)
-	case (v.isCanceled() || v.deadlineOver()) && (retries || e.Stopped), late && e.Proof == atrun.NotRun:
-		e.Message = atrun.JoinNonEmpty("; ", e.Message, v.problemOf(e))
+	case (v.isCanceled() || v.deadlineOver()) && (retries || e.Stopped), late && e.Proof == proof.NotRun:
+		e.Message = proof.JoinNonEmpty("; ", e.Message, v.problemOf(e))
 		return v.finish(v.withOverride(e))
 	case retries:
 		s := v.betweenAttempts()
@@ -154,21 +154,21 @@ func (v *View) ended(e atrun.End) Step {
 	case late:
 		e.Message = "startingDeadlineSeconds exceeded before the operator saw the command start; " + e.Message
 	}
-	e.Message = atrun.JoinNonEmpty("; ", e.Message, v.problemOf(e))
-	if attempt < v.backoffLimit() && e.Proof == atrun.Unknown {
+	e.Message = proof.JoinNonEmpty("; ", e.Message, v.problemOf(e))
+	if attempt < v.backoffLimit() && e.Proof == proof.Unknown {
 		e.Remedy = "It is not retried, because nothing proves that it failed"
 	}
 	return v.finish(e)
 }
 
 // isStoppedLate reports whether an attempt ended because the operator stopped it at startingDeadlineSeconds.
-func (v *View) isStoppedLate(e atrun.End) bool {
+func (v *View) isStoppedLate(e proof.End) bool {
 	pod := v.run.pod
 	return v.isTooLate() && e.ExitCode == nil && pod != nil && (!isBound(pod) || e.ByDeadline && ptr.Deref(pod.Spec.ActiveDeadlineSeconds, 0) == 1)
 }
 
 // problemOf returns the problem that was last reported of a pod, if its end shows no exit code.
-func (v *View) problemOf(e atrun.End) string {
+func (v *View) problemOf(e proof.End) string {
 	if e.ExitCode != nil {
 		return ""
 	}
@@ -176,17 +176,17 @@ func (v *View) problemOf(e atrun.End) string {
 }
 
 // mayRetry reports whether the proof of an end allows another attempt.
-func (v *View) mayRetry(e atrun.End) bool {
+func (v *View) mayRetry(e proof.End) bool {
 	codes := v.At.Spec.RetryExitCodes
-	return e.Proof == atrun.NotRun || e.Proof == atrun.Failed && (len(codes) == 0 || slices.Contains(codes, *e.ExitCode))
+	return e.Proof == proof.NotRun || e.Proof == proof.Failed && (len(codes) == 0 || slices.Contains(codes, *e.ExitCode))
 }
 
 // failedEnd returns the end of the newest attempt, after which another one follows.
-func (v *View) failedEnd() atrun.End {
-	if e, known := atrun.RecordedEnd(&v.At.Status); known {
+func (v *View) failedEnd() proof.End {
+	if e, known := proof.RecordedEnd(&v.At.Status); known {
 		return e
 	}
-	return atrun.End{Proof: atrun.NotRun, Reason: cnatv1alpha1.ReasonPodFailed, Message: fmt.Sprintf("pod %s has ended", v.At.Status.PodName)}
+	return proof.End{Proof: proof.NotRun, Reason: cnatv1alpha1.ReasonPodFailed, Message: fmt.Sprintf("pod %s has ended", v.At.Status.PodName)}
 }
 
 // betweenAttempts returns the step of an At whose newest attempt has failed, as the status records.
@@ -209,7 +209,7 @@ func (v *View) afterEnd() Step {
 	if ttl == nil || v.isDeleted() {
 		return s
 	}
-	over := v.At.Status.CompletionTime.Add(atspec.Seconds(int64(*ttl)))
+	over := v.At.Status.CompletionTime.Add(spec.Seconds(int64(*ttl)))
 	if v.Now.Before(over) {
 		return s.at(over)
 	}

@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/at/proof"
+	"github.com/redhat/podset-operator/internal/at/spec"
 	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/pods"
 )
@@ -41,7 +41,7 @@ func (v *View) stop(s Step) Step {
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return s
-	case !isBound(pod), !v.Now.Before(deleteAt), refused != nil && !atrun.AnyStarted(pod):
+	case !isBound(pod), !v.Now.Before(deleteAt), refused != nil && !proof.AnyStarted(pod):
 		return v.remove(s, pod)
 	case kubeletStops(pod, since):
 		return s.at(deleteAt)
@@ -75,7 +75,7 @@ func ownDeadline(pod *corev1.Pod) time.Time {
 	if start == nil || limit == nil || *limit == StopNow {
 		return time.Time{}
 	}
-	return start.Add(atspec.Seconds(*limit))
+	return start.Add(spec.Seconds(*limit))
 }
 
 // kubeletStops reports whether the kubelet ends a pod without a change.
@@ -102,7 +102,7 @@ func (v *View) backOff(s Step, rejection *expectations.Rejection, reason string)
 		}
 		return s, false
 	}
-	s.ready = say{reason, atrun.JoinNonEmpty("; ", s.ready.message, rejection.Message)}
+	s.ready = say{reason, proof.JoinNonEmpty("; ", s.ready.message, rejection.Message)}
 	until := v.retryAt(rejection, time.Time{})
 	if wait = v.Now.Before(until); wait {
 		s = s.at(until)
@@ -146,17 +146,17 @@ func (v *View) start(s Step, pod *corev1.Pod) Step {
 
 // withOverride returns the end of an At that is canceled, or whose deadline is over, after an attempt ended with e.
 // Otherwise it returns e.
-func (v *View) withOverride(e atrun.End) atrun.End {
+func (v *View) withOverride(e proof.End) proof.End {
 	switch {
 	case v.isCanceled():
-		e.Reason, e.Message = cnatv1alpha1.ReasonCanceled, atrun.JoinNonEmpty("; ", "the At was canceled by spec.cancel", e.Message)
+		e.Reason, e.Message = cnatv1alpha1.ReasonCanceled, proof.JoinNonEmpty("; ", "the At was canceled by spec.cancel", e.Message)
 	case v.deadlineOver():
 		e.Reason = cnatv1alpha1.ReasonDeadlineExceeded
-		e.Message = atrun.JoinNonEmpty("; last attempt: ", fmt.Sprintf("activeDeadlineSeconds (%d) exceeded", *v.At.Spec.ActiveDeadlineSeconds), e.Message)
-	case v.isTooLate() && (e.Proof == atrun.NotRun || e.Reason == ""):
+		e.Message = proof.JoinNonEmpty("; last attempt: ", fmt.Sprintf("activeDeadlineSeconds (%d) exceeded", *v.At.Spec.ActiveDeadlineSeconds), e.Message)
+	case v.isTooLate() && (e.Proof == proof.NotRun || e.Reason == ""):
 		e.Reason = cnatv1alpha1.ReasonMissedDeadline
-		e.Message = atrun.JoinNonEmpty(": ", fmt.Sprintf("startingDeadlineSeconds (%d) exceeded: the command was due at %s",
-			*v.At.Spec.StartingDeadlineSeconds, formatTime(v.due())), atrun.JoinNonEmpty("; ", e.Message, v.missedCause()))
+		e.Message = proof.JoinNonEmpty(": ", fmt.Sprintf("startingDeadlineSeconds (%d) exceeded: the command was due at %s",
+			*v.At.Spec.StartingDeadlineSeconds, formatTime(v.due())), proof.JoinNonEmpty("; ", e.Message, v.missedCause()))
 	}
 	return e
 }

@@ -9,14 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/at/spec"
 )
 
 // dueTime returns when an At is due. An At with the schedule now is due as soon as it is observed, whatever the clocks
 // show.
 func (v *View) dueTime() (time.Time, error) {
-	due, err := atspec.ParseSchedule(v.At.Spec.Schedule, v.At.CreationTimestamp.Time)
-	if v.At.Spec.Schedule == atspec.Now && due.After(v.Now) {
+	due, err := spec.ParseSchedule(v.At.Spec.Schedule, v.At.CreationTimestamp.Time)
+	if v.At.Spec.Schedule == spec.Now && due.After(v.Now) {
 		due = v.Now
 	}
 	return due, err

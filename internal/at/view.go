@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/at/proof"
+	"github.com/redhat/podset-operator/internal/at/spec"
 	"github.com/redhat/podset-operator/internal/expectations"
 )
 
@@ -40,10 +40,10 @@ type Answers struct {
 }
 
 // Defaults are the values from the operator's environment that pods use.
-type Defaults = atrun.Defaults
+type Defaults = spec.Defaults
 
 // View is everything that a decision about one At depends on, at one instant. Do not modify the objects that it refers
-// to: they may belong to a cache. The package reads the fields of a pod that the cache keeps: see atrun.TrimSpec, and
+// to: they may belong to a cache. The package reads the fields of a pod that the cache keeps: see proof.TrimSpec, and
 // Trim in internal/kube/caches.
 type View struct {
 	// At is the At, with the status that was last written.
@@ -73,7 +73,7 @@ func (v *View) attempt() int { return int(v.At.Status.Attempts) - 1 }
 // isRecorded reports whether an attempt is recorded. The spec cannot change what runs after that.
 func (v *View) isRecorded() bool { return v.At.Status.PodUID != "" && v.At.Status.Attempts > 0 }
 
-func (v *View) isDone() bool      { return atrun.IsDone(&v.At.Status) }
+func (v *View) isDone() bool      { return proof.IsDone(&v.At.Status) }
 func (v *View) isCanceled() bool  { return ptr.Deref(v.At.Spec.Cancel, false) }
 func (v *View) isSuspended() bool { return ptr.Deref(v.At.Spec.Suspend, false) }
 
@@ -87,7 +87,7 @@ func (v *View) isBetween() bool {
 
 // backoffLimit is spec.backoffLimit with its default and its maximum.
 func (v *View) backoffLimit() int {
-	return min(int(ptr.Deref(v.At.Spec.BackoffLimit, 0)), atrun.MaxAttempts-1)
+	return min(int(ptr.Deref(v.At.Spec.BackoffLimit, 0)), spec.MaxAttempts-1)
 }
 
 // deadline returns when the run must have ended, or zero if it has no deadline. It spans all attempts, as in a Job.
@@ -96,7 +96,7 @@ func (v *View) deadline() time.Time {
 	if v.At.Spec.ActiveDeadlineSeconds == nil || !v.isRecorded() || start == nil {
 		return time.Time{}
 	}
-	return start.Add(atspec.Seconds(*v.At.Spec.ActiveDeadlineSeconds))
+	return start.Add(spec.Seconds(*v.At.Spec.ActiveDeadlineSeconds))
 }
 
 func (v *View) deadlineOver() bool { return hasPassed(v.deadline(), v.Now) }
@@ -112,7 +112,7 @@ func (v *View) startBy() time.Time {
 		return time.Time{}
 	}
 	due, _ := v.dueTime()
-	return due.Add(atspec.Seconds(*deadline) + time.Second)
+	return due.Add(spec.Seconds(*deadline) + time.Second)
 }
 
 // isTooLate reports whether the first attempt can no longer start. While the namespace is being deleted, the deadline
@@ -131,7 +131,7 @@ func (v *View) mustStop() string {
 		return "activeDeadlineSeconds exceeded"
 	case v.Pod != nil && v.run.startedAgain:
 		return "the node has started the command again"
-	case v.isTooLate() && (v.Pod == nil || !atrun.CommandStarted(v.At, v.Pod)):
+	case v.isTooLate() && (v.Pod == nil || !proof.CommandStarted(v.At, v.Pod)):
 		return "startingDeadlineSeconds exceeded, and the command has not started"
 	}
 	return ""
@@ -143,7 +143,7 @@ func (v *View) exitSeen() (code *int32, output string) {
 	if s := &v.At.Status; s.ExitCode != nil {
 		return s.ExitCode, s.Output
 	}
-	return atrun.ExitSeen(v.At, v.Pod)
+	return proof.ExitSeen(v.At, v.Pod)
 }
 
 func isBound(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }

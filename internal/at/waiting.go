@@ -11,18 +11,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/proof"
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
 // waitingProblem returns what a pod that has not started its command waits for, or "" and when that is known.
 func waitingProblem(pod *corev1.Pod, command corev1.ContainerState, now time.Time) (problem string, at time.Time) {
-	if atrun.IsGated(pod) { // The operator opens it.
+	if proof.IsGated(pod) { // The operator opens it.
 		return "", time.Time{}
 	}
 	waits := "pod " + pod.Name + " is waiting: "
 	if reason := pods.WaitingReason(pod); reason != "" {
-		return waits + atrun.JoinNonEmpty(": ", reason, pods.WaitingMessage(pod)), time.Time{}
+		return waits + proof.JoinNonEmpty(": ", reason, pods.WaitingMessage(pod)), time.Time{}
 	}
 	if command.Running != nil {
 		return "", time.Time{}
@@ -41,11 +41,11 @@ func waitingProblem(pod *corev1.Pod, command corev1.ContainerState, now time.Tim
 // Kubernetes disrupts the pod, and otherwise some time after its grace period.
 func terminating(pod *corev1.Pod, now time.Time) (why string, at time.Time) {
 	at = pod.DeletionTimestamp.Add(stopGrace)
-	disruption := atrun.Disruption(pod)
+	disruption := proof.Disruption(pod)
 	if disruption == "" && now.Before(at) {
 		return "", at
 	}
-	return atrun.JoinNonEmpty("; ", "pod "+pod.Name+" is being deleted, and its node has not confirmed that the command ended: it may still be running", disruption), time.Time{}
+	return proof.JoinNonEmpty("; ", "pod "+pod.Name+" is being deleted, and its node has not confirmed that the command ended: it may still be running", disruption), time.Time{}
 }
 
 // stillRunning lists the containers of a pod that have not ended, except that of the command.

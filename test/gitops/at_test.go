@@ -15,7 +15,7 @@ import (
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/at"
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/at/spec"
 	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
@@ -48,7 +48,7 @@ func ats() map[string]situation {
 		"it waits for its time":            {at: mk(), now: -time.Minute, kstatus: current, argo: "Healthy", message: "runs at 2030-01-30T10:02:00Z"},
 		"its pod would be rejected":        {at: mk(), now: -time.Minute, answer: at.Answer{Rejection: &expectations.Rejection{Message: "exceeded quota"}}, kstatus: failed, argo: "Degraded", message: "the API server would reject the pod now: exceeded quota"},
 		"it is suspended":                  {at: mk().Suspend(), kstatus: current, argo: "Suspended", message: "spec.suspend is true: set it to false to continue"},
-		"its schedule is invalid":          {at: mk().Schedule("x"), kstatus: failed, argo: "Degraded", message: atspec.ScheduleMessage},
+		"its schedule is invalid":          {at: mk().Schedule("x"), kstatus: failed, argo: "Degraded", message: spec.ScheduleMessage},
 		"its command is invalid":           {at: mk().Command(" "), kstatus: failed, argo: "Degraded", message: "spec.command: the first word is missing or empty: begin with the program to run"},
 		"its template is invalid":          {at: mk().Command("").Template(nil), kstatus: failed, argo: "Degraded", message: "spec.template.spec.containers must name at least one container: the first one runs the command"},
 		"its pod is rejected":              {at: mk(), reject: errors.New("exceeded quota"), kstatus: failed, argo: "Degraded", message: "exceeded quota"},

@@ -24,13 +24,13 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/spec"
 )
 
 // run runs the pod of an At with this template to its end.
 func (n *namespace) run(name string, template *corev1.PodTemplateSpec) {
 	n.Helper()
-	pod := atrun.NewPod(n.at("plain-"+name, template), atrun.Defaults{}, 0)
+	pod := spec.NewPod(n.at("plain-"+name, template), spec.Defaults{}, 0)
 	pod.OwnerReferences, pod.Spec.SchedulingGates = nil, nil
 	n.create(pod)
 	if err := wait.PollUntilContextTimeout(n.Context(), 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {

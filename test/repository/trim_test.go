@@ -32,7 +32,7 @@ import (
 // does not list. What they read would always be empty.
 func TestTrim_reads(t *testing.T) {
 	reads := 0
-	for _, dir := range []string{"controllers", "internal/podset", "internal/at", "internal/atrun", "internal/atspec"} {
+	for _, dir := range []string{"controllers", "internal/podset", "internal/at", "internal/at/proof", "internal/at/spec"} {
 		files, info, fset := typeCheck(t, dir)
 		for _, file := range files {
 			indexed := map[ast.Expr]ast.Expr{}

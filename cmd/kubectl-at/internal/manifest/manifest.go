@@ -13,21 +13,21 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/at/spec"
 )
 
 // Of returns an At without its status and the fields that the API server adds, and with an absolute time.
 func Of(object *unstructured.Unstructured) (map[string]any, error) {
-	spec, _, err := unstructured.NestedMap(object.Object, "spec")
+	atSpec, _, err := unstructured.NestedMap(object.Object, "spec")
 	if err != nil {
 		return nil, fmt.Errorf("reading at/%s: %w", object.GetName(), err)
 	}
-	if text, _, _ := unstructured.NestedString(spec, "schedule"); strings.HasPrefix(text, "now") {
-		if due, err := atspec.ParseSchedule(text, object.GetCreationTimestamp().Time); err == nil {
-			spec["schedule"] = due.Format(time.RFC3339Nano)
+	if text, _, _ := unstructured.NestedString(atSpec, "schedule"); strings.HasPrefix(text, "now") {
+		if due, err := spec.ParseSchedule(text, object.GetCreationTimestamp().Time); err == nil {
+			atSpec["schedule"] = due.Format(time.RFC3339Nano)
 		}
 	}
-	leaveOutDefaults(spec)
+	leaveOutDefaults(atSpec)
 	metadata := map[string]any{"name": object.GetName(), "namespace": object.GetNamespace()}
 	if labels := object.GetLabels(); len(labels) > 0 {
 		metadata["labels"] = labels
@@ -39,7 +39,7 @@ func Of(object *unstructured.Unstructured) (map[string]any, error) {
 	if len(annotations) > 0 {
 		metadata["annotations"] = annotations
 	}
-	return map[string]any{"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "metadata": metadata, "spec": spec}, nil
+	return map[string]any{"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "metadata": metadata, "spec": atSpec}, nil
 }
 
 // leaveOutDefaults removes the values of a spec that mean the same as an absent field.

@@ -11,7 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/proof"
 )
 
 // Finding is what keeps a container or the pod from its start, in the words of the scheduler, the kubelet, or the
@@ -122,7 +122,7 @@ func (s *Shown) judgeContainers(requested, pod *corev1.Pod) {
 func (s *Shown) judgeContainer(c *corev1.Container, state *corev1.ContainerState) (finding Finding, isKnown bool) {
 	if t := state.Terminated; t != nil {
 		switch {
-		case atrun.IsStartFailure(t):
+		case proof.IsStartFailure(t):
 			return s.judgeRefusal(c, t.Reason, t.Message), true
 		case t.ExitCode == 0 && t.Reason == "Completed" && (c.Name == lookName || c.Command[0] == lookProgram):
 			return Finding{}, true

@@ -22,8 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/at/spec"
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
@@ -45,9 +44,9 @@ var lookScript string
 // NewPod returns the pod of a rehearsal. If it is left, the kubelet ends it after the limit, and the garbage collector
 // deletes it with the At. With an image that has a static busybox, the containers look for their programs.
 func NewPod(at *cnatv1alpha1.At, limit time.Duration, image string) *corev1.Pod {
-	pod := atrun.NewPod(at, atrun.Defaults{}, 0)
-	pod.Name = atrun.LabelValue(at) + "-rehearsal"
-	pod.Labels, pod.Finalizers = map[string]string{cnatv1alpha1.LabelRehearsal: atrun.LabelValue(at)}, nil
+	pod := spec.NewPod(at, spec.Defaults{}, 0)
+	pod.Name = spec.LabelValue(at) + "-rehearsal"
+	pod.Labels, pod.Finalizers = map[string]string{cnatv1alpha1.LabelRehearsal: spec.LabelValue(at)}, nil
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: cnatv1alpha1.GroupVersion.String(), Kind: "At", Name: at.Name, UID: at.UID}}
 	for _, key := range []string{cnatv1alpha1.AnnotationAttempt, cnatv1alpha1.AnnotationContainer, cnatv1alpha1.AnnotationGeneration} {
 		delete(pod.Annotations, key)
@@ -76,7 +75,7 @@ func NewPod(at *cnatv1alpha1.At, limit time.Duration, image string) *corev1.Pod 
 func programOf(c *corev1.Container, look bool) []string {
 	program := append(c.Command, "")[0]
 	if look {
-		return append(atspec.ContainerCommand([]string{lookProgram, "sh", "-c", lookScript, lookProgram}), program)
+		return append(spec.ContainerCommand([]string{lookProgram, "sh", "-c", lookScript, lookProgram}), program)
 	}
 	isMounted := func(m corev1.VolumeMount) bool {
 		return strings.HasPrefix(program+"/", strings.TrimSuffix(m.MountPath, "/")+"/")

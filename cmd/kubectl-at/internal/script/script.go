@@ -14,7 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/at/spec"
 )
 
 // MaxCommand is the maximum length of spec.command, in characters.
@@ -189,7 +189,7 @@ func WordWarnings(words []string) []string {
 	if len(words) == 1 && shellSyntax.MatchString(first) {
 		return []string{fmt.Sprintf("the program would be %q, because only a shell splits and interprets it; pass each word as an argument, or use sh -c '...'", first)}
 	}
-	if warning := atspec.ShellWarning(words); warning != "" {
+	if warning := spec.ShellWarning(words); warning != "" {
 		return []string{warning}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/redhat/podset-operator/cmd/kubectl-at/internal/script"
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/at/spec"
 )
 
 func TestQuote(t *testing.T) {
@@ -145,7 +145,7 @@ func FuzzQuote(f *testing.F) {
 		if err != nil || first == "" || strings.Contains(strings.Join(words, ""), "\x00") {
 			return
 		}
-		if got, err := atspec.SplitCommand(quoted); err != nil || !slices.Equal(got, words) {
+		if got, err := spec.SplitCommand(quoted); err != nil || !slices.Equal(got, words) {
 			t.Errorf("%q splits into %q, %v\n%s", quoted, got, err, cmp.Diff(words, got))
 		}
 	})

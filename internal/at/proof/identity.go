@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package atrun
+package proof
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/at/spec"
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
@@ -53,7 +53,7 @@ func Modified(requested, got *corev1.Pod) string {
 }
 
 // mayRestart reports whether the kubelet may run a container of a pod again, other than a sidecar.
-func mayRestart(spec *corev1.PodSpec) bool {
-	return spec.RestartPolicy != corev1.RestartPolicyNever || slices.ContainsFunc(spec.Containers, atspec.MayRestart) ||
-		slices.ContainsFunc(spec.InitContainers, pods.HasRestartRules)
+func mayRestart(pod *corev1.PodSpec) bool {
+	return pod.RestartPolicy != corev1.RestartPolicyNever || slices.ContainsFunc(pod.Containers, spec.MayRestart) ||
+		slices.ContainsFunc(pod.InitContainers, pods.HasRestartRules)
 }

@@ -1,9 +1,9 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package atspec interprets the spec of an At: the schedule, the command, and a template that can run it once. It is
-// pure, and both the operator and kubectl at use it.
-package atspec
+// Package spec interprets the spec of an At: the schedule, the command, a template that can run it once, and the pod of
+// an attempt. It is pure, and both the operator and kubectl at use it.
+package spec
 
 import (
 	"errors"

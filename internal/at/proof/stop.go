@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package atrun
+package proof
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/at/spec"
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
@@ -37,7 +37,7 @@ func stoppedBy(pod *corev1.Pod, command *corev1.ContainerStateTerminated) string
 // activeDeadlineSeconds of the pod. Both times come from the kubelet.
 func endedBeforeDeadline(pod *corev1.Pod, command *corev1.ContainerStateTerminated) bool {
 	start, limit := pod.Status.StartTime, pod.Spec.ActiveDeadlineSeconds
-	return command != nil && start != nil && limit != nil && command.FinishedAt.Time.Before(start.Add(atspec.Seconds(*limit)))
+	return command != nil && start != nil && limit != nil && command.FinishedAt.Time.Before(start.Add(spec.Seconds(*limit)))
 }
 
 // Disruption returns why Kubernetes or Kueue ended a pod, from the condition DisruptionTarget or TerminationTarget, or

@@ -1,13 +1,14 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package atrun decides which pod is the run of an At, and what the end of that pod proves. It is pure, and both the
+// Package proof decides which pod is the run of an At, and what the end of that pod proves. It is pure, and both the
 // operator and kubectl at use it.
 //
 // # Identity
 //
-// A pod belongs to attempt n if the At's UID controls it and it has the name PodName(n). Labels and annotations do not
-// count. Modified compares the pod that the API server returns with the request, while the pod has its gate: if
+// A pod belongs to attempt n if the At's UID controls it and it has the name spec.PodName(n). Labels and annotations do
+// not count, but if admission has taken its owner with its gate, the label with the UID shows whose it is: LostOwner.
+// Modified compares the pod that the API server returns with the request, while the pod has its gate: if
 // admission changed the identity, the pod is not started. After the UID of a pod is recorded, only the UID counts.
 //
 // # What an end proves
@@ -38,4 +39,4 @@
 // failure; CRI-O reports 255 Error with a container ID if the exit file of a container is gone, and containerd if its
 // shim died, so 255 proves nothing either; the kubelet reports ContainerStatusUnknown for a container that it lost;
 // Evicted says nothing about the command; virtual kubelets have their own reasons.
-package atrun
+package proof

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package atrun
+package spec
 
 import (
 	"cmp"
@@ -15,7 +15,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atspec"
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
@@ -59,9 +58,9 @@ func NewPod(at *cnatv1alpha1.At, defaults Defaults, attempt int) *corev1.Pod {
 	maps.Copy(pod.Labels, SelectorLabels(at))
 	pod.Labels[cnatv1alpha1.LabelUID] = string(at.UID)
 	if _, ok := pod.Annotations[annotationDefaultContainer]; !ok {
-		pod.Annotations[annotationDefaultContainer] = atspec.ContainerName(&at.Spec)
+		pod.Annotations[annotationDefaultContainer] = ContainerName(&at.Spec)
 	}
-	pod.Annotations[cnatv1alpha1.AnnotationContainer] = atspec.ContainerName(&at.Spec)
+	pod.Annotations[cnatv1alpha1.AnnotationContainer] = ContainerName(&at.Spec)
 	pod.Annotations[cnatv1alpha1.AnnotationAttempt] = strconv.Itoa(attempt + 1)
 	pod.Annotations[cnatv1alpha1.AnnotationGeneration] = strconv.FormatInt(at.Generation, 10)
 
@@ -69,8 +68,8 @@ func NewPod(at *cnatv1alpha1.At, defaults Defaults, attempt int) *corev1.Pod {
 	spec.RestartPolicy = corev1.RestartPolicyNever
 	spec.SchedulingGates = append(spec.SchedulingGates, corev1.PodSchedulingGate{Name: cnatv1alpha1.StartGate})
 	main := &spec.Containers[0]
-	if words, _ := atspec.CommandWords(&at.Spec); len(words) > 0 {
-		main.Command = atspec.ContainerCommand(words)
+	if words, _ := CommandWords(&at.Spec); len(words) > 0 {
+		main.Command = ContainerCommand(words)
 	}
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers[:1]} {
 		for i := range containers {
@@ -85,7 +84,7 @@ func NewPod(at *cnatv1alpha1.At, defaults Defaults, attempt int) *corev1.Pod {
 func defaultTemplate(at *cnatv1alpha1.At, d Defaults) *corev1.PodTemplateSpec {
 	// A namespace with 2000 Services would otherwise exceed the size of the environment.
 	spec := corev1.PodSpec{ImagePullSecrets: d.PullSecrets, EnableServiceLinks: ptr.To(false), Containers: []corev1.Container{{
-		Name:      atspec.DefaultContainer,
+		Name:      DefaultContainer,
 		Image:     d.Image,
 		Env:       slices.Clone(d.Proxy),
 		Resources: corev1.ResourceRequirements{Requests: defaultRequests.DeepCopy(), Limits: defaultLimits.DeepCopy()},

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package atrun_test
+package spec_test
 
 import (
 	"strings"
@@ -15,14 +15,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/spec"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
 func TestNewPod(t *testing.T) {
 	secrets := []corev1.LocalObjectReference{{Name: "mirror"}}
 	proxy := []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://p"}, {Name: "http_proxy", Value: "http://p"}}
-	got := atrun.NewPod(testutil.MakeAt("a").Obj(), atrun.Defaults{Image: "busybox", PullSecrets: secrets, FixedUser: true, Proxy: proxy}, 0)
+	got := spec.NewPod(testutil.MakeAt("a").Obj(), spec.Defaults{Image: "busybox", PullSecrets: secrets, FixedUser: true, Proxy: proxy}, 0)
 	want := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "a-pod", Namespace: "default",
@@ -83,7 +83,7 @@ func TestNewPod_template(t *testing.T) {
 	}, "main", "side").Obj()
 	before := atWithTemplate.DeepCopy()
 	proxy := []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://p"}, {Name: "NO_PROXY", Value: ".svc"}}
-	got := atrun.NewPod(atWithTemplate, atrun.Defaults{
+	got := spec.NewPod(atWithTemplate, spec.Defaults{
 		Image: "busybox", PullSecrets: []corev1.LocalObjectReference{{Name: "mirror"}}, FixedUser: true, Proxy: proxy,
 	}, 0)
 
@@ -114,7 +114,7 @@ func TestNewPod_template(t *testing.T) {
 
 // A Service or a PodDisruptionBudget of an application selects only what its user has labeled.
 func TestNewPod_labels(t *testing.T) {
-	got := atrun.NewPod(testutil.MakeAt("a").Template(func(*corev1.PodTemplateSpec) {}, "main").Obj(), atrun.Defaults{}, 0)
+	got := spec.NewPod(testutil.MakeAt("a").Template(func(*corev1.PodTemplateSpec) {}, "main").Obj(), spec.Defaults{}, 0)
 	if diff := cmp.Diff(map[string]string{"cnat.d2iq.com/at": "a", "cnat.d2iq.com/at-uid": "a-uid", "app.kubernetes.io/managed-by": "podset-operator"}, got.Labels); diff != "" {
 		t.Errorf("labels (-want +got): %s", diff)
 	}
@@ -131,7 +131,7 @@ func TestNewPod_noCommand(t *testing.T) {
 			at0 := testutil.MakeAt("a").Command("").Template(func(template *corev1.PodTemplateSpec) { edit(&template.Spec.Containers[0]) }, "main").Obj()
 			want := at0.Spec.Template.Spec.Containers[0]
 			want.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
-			got := atrun.NewPod(at0, atrun.Defaults{}, 0)
+			got := spec.NewPod(at0, spec.Defaults{}, 0)
 			if diff := cmp.Diff(want, got.Spec.Containers[0]); diff != "" {
 				t.Errorf("container (-want +got):\n%s", diff)
 			}
@@ -140,7 +140,7 @@ func TestNewPod_noCommand(t *testing.T) {
 }
 
 func TestNewPod_attempt(t *testing.T) {
-	pod := atrun.NewPod(testutil.MakeAt("a").Obj(), atrun.Defaults{}, 1)
+	pod := spec.NewPod(testutil.MakeAt("a").Obj(), spec.Defaults{}, 1)
 	if got := pod.Annotations[cnatv1alpha1.AnnotationAttempt]; pod.Name != "a-pod-1" || got != "2" {
 		t.Errorf("pod %s has attempt %q", pod.Name, got)
 	}
@@ -152,7 +152,7 @@ func TestNewPod_command(t *testing.T) {
 	for i, word := range words {
 		quoted[i] = quoteSingle(word)
 	}
-	pod := atrun.NewPod(testutil.MakeAt("a").Command(strings.Join(quoted, " ")).Obj(), atrun.Defaults{}, 0)
+	pod := spec.NewPod(testutil.MakeAt("a").Command(strings.Join(quoted, " ")).Obj(), spec.Defaults{}, 0)
 	argv := make([]string, len(words))
 	for i, word := range pod.Spec.Containers[0].Command {
 		argv[i] = kubernetesExpand(word)
@@ -161,8 +161,6 @@ func TestNewPod_command(t *testing.T) {
 		t.Errorf("words (-want +got):\n%s", diff)
 	}
 }
-
-func quoteSingle(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // kubernetesExpand is the rule of the API for a container's command, with every variable set to X: $(NAME) is replaced,
 // $$ is $, and any other $ is itself.
@@ -188,7 +186,7 @@ func TestNewPod_longNames(t *testing.T) {
 	for _, name := range []string{"1.a", strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a.", 126) + "a"} {
 		at := testutil.MakeAt(name).Obj()
 		at.UID = "86781e9b-0000-0000-0000-000000000000"
-		pod := atrun.NewPod(at, atrun.Defaults{}, 0)
+		pod := spec.NewPod(at, spec.Defaults{}, 0)
 		for key, value := range pod.Labels {
 			if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
 				t.Errorf("%q: label %s=%q: %v", name, key, value, problems)

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package atrun_test
+package proof_test
 
 import (
 	"strings"
@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/proof"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
@@ -91,38 +91,38 @@ func TestEndOf(t *testing.T) {
 	for name, test := range map[string]struct {
 		at      *testutil.AtBuilder // or nil for one without a template
 		pod     *corev1.Pod
-		proof   atrun.Proof
+		proof   proof.Proof
 		code    *int32
 		reason  string
 		message string
 	}{
 		"1 exit code 3": {
-			pod: pod(failed).Exited("busybox", 3, "Error", "", exitedAt).Obj(), proof: atrun.Failed, code: ptr.To[int32](3),
+			pod: pod(failed).Exited("busybox", 3, "Error", "", exitedAt).Obj(), proof: proof.Failed, code: ptr.To[int32](3),
 			reason: "NonZeroExitCode", message: "the command in pod a-pod ended with exit code 3",
 		},
 		"1 out of memory": {
-			pod: pod(failed).Exited("busybox", 137, "OOMKilled", "", exitedAt).Obj(), proof: atrun.Failed, code: ptr.To[int32](137),
+			pod: pod(failed).Exited("busybox", 137, "OOMKilled", "", exitedAt).Obj(), proof: proof.Failed, code: ptr.To[int32](137),
 			reason: "OOMKilled", message: "the command in pod a-pod exceeded its memory limit and was killed with exit code 137",
 		},
 		"1 evicted, with an exit code": {
-			pod: pod(failed).Because("Evicted", "low on memory").Exited("busybox", 143, "Error", "", exitedAt).Obj(), proof: atrun.Failed, code: ptr.To[int32](143),
+			pod: pod(failed).Because("Evicted", "low on memory").Exited("busybox", 143, "Error", "", exitedAt).Obj(), proof: proof.Failed, code: ptr.To[int32](143),
 			reason: "Evicted", message: "pod a-pod failed: Evicted: low on memory; exit code 143 (SIGTERM)",
 		},
 		"1 drained": {
-			pod: disrupted(pod(failed).Exited("busybox", 143, "Error", "", exitedAt).Obj()), proof: atrun.Failed, code: ptr.To[int32](143),
+			pod: disrupted(pod(failed).Exited("busybox", 143, "Error", "", exitedAt).Obj()), proof: proof.Failed, code: ptr.To[int32](143),
 			reason: "Evicted", message: "the command in pod a-pod ended with exit code 143 (SIGTERM); Kubernetes disrupted the pod: EvictionByEvictionAPI: drain",
 		},
 		"1 preempted by Kueue": {
 			pod:   pod(failed).Exited("busybox", 137, "Error", "", exitedAt).Condition("TerminationTarget", corev1.ConditionTrue, "WorkloadEvictedDueToPreempted", "by b").Obj(),
-			proof: atrun.Failed, code: ptr.To[int32](137), reason: "Evicted",
+			proof: proof.Failed, code: ptr.To[int32](137), reason: "Evicted",
 			message: "the command in pod a-pod ended with exit code 137 (SIGKILL); Kubernetes disrupted the pod: WorkloadEvictedDueToPreempted: by b",
 		},
 		"1 deleted while it ran": {
-			pod: pod(failed).Exited("busybox", 137, "Error", "", exitedAt).Terminating().Obj(), proof: atrun.Failed, code: ptr.To[int32](137),
+			pod: pod(failed).Exited("busybox", 137, "Error", "", exitedAt).Terminating().Obj(), proof: proof.Failed, code: ptr.To[int32](137),
 			reason: "NonZeroExitCode", message: "the command in pod a-pod ended with exit code 137 (SIGKILL); the pod was deleted",
 		},
 		"2 exit code 0": {
-			pod: pod(succeeded).Exited("busybox", 0, "Completed", "done\n", exitedAt).Obj(), proof: atrun.Succeeded, code: ptr.To[int32](0),
+			pod: pod(succeeded).Exited("busybox", 0, "Completed", "done\n", exitedAt).Obj(), proof: proof.Succeeded, code: ptr.To[int32](0),
 			reason: "Completed", message: "the command in pod a-pod ended with exit code 0",
 		},
 		"4 exit code 0 of an evicted pod": {
@@ -146,7 +146,7 @@ func TestEndOf(t *testing.T) {
 			message: "the command in pod a-pod ended with exit code 0, but was interrupted and may not have finished: Kubernetes disrupted the pod: EvictionByEvictionAPI: drain",
 		},
 		"2 recorded before the pod was evicted": {
-			at: recorded(0), pod: pod(failed).Because("Evicted", "").Exited("busybox", 0, "Completed", "", exitedAt).Obj(), proof: atrun.Succeeded, code: ptr.To[int32](0),
+			at: recorded(0), pod: pod(failed).Because("Evicted", "").Exited("busybox", 0, "Completed", "", exitedAt).Obj(), proof: proof.Succeeded, code: ptr.To[int32](0),
 			reason: "Completed", message: "the command in pod a-pod ended with exit code 0",
 		},
 		"3 exit code 255": {
@@ -154,7 +154,7 @@ func TestEndOf(t *testing.T) {
 			message: "the container runtime reported exit code 255 for the command in pod a-pod, which it also does if it does not know the exit code; the command may have run",
 		},
 		"1 exit code 255 that the user expects": {
-			at: a().RetryExitCodes(255), pod: pod(failed).Exited("busybox", 255, "Error", "", exitedAt).Obj(), proof: atrun.Failed, code: ptr.To[int32](255),
+			at: a().RetryExitCodes(255), pod: pod(failed).Exited("busybox", 255, "Error", "", exitedAt).Obj(), proof: proof.Failed, code: ptr.To[int32](255),
 			reason: "NonZeroExitCode", message: "the command in pod a-pod ended with exit code 255",
 		},
 		"5 an init container that can be restarted failed": {
@@ -178,19 +178,19 @@ func TestEndOf(t *testing.T) {
 			reason: "PodFailed", message: "pod a-pod ended before the operator saw its command end: container fetch ended with exit code 2 (Error); the command may have run",
 		},
 		"2 while a child was out of memory": {
-			pod: pod(succeeded).Exited("busybox", 0, "OOMKilled", "", exitedAt).Obj(), proof: atrun.Succeeded, code: ptr.To[int32](0),
+			pod: pod(succeeded).Exited("busybox", 0, "OOMKilled", "", exitedAt).Obj(), proof: proof.Succeeded, code: ptr.To[int32](0),
 			reason: "Completed", message: "the command in pod a-pod ended with exit code 0; a process of its container was killed at the memory limit",
 		},
 		"2 although another container failed": {
 			at: a().Template(nil, "main"), pod: pod(failed).Exited("proxy", 1, "Error", "", exitedAt).Exited("main", 0, "Completed", "", exitedAt).Obj(),
-			proof: atrun.Succeeded, code: ptr.To[int32](0), reason: "Completed", message: "the command in pod a-pod ended with exit code 0",
+			proof: proof.Succeeded, code: ptr.To[int32](0), reason: "Completed", message: "the command in pod a-pod ended with exit code 0",
 		},
 		"2 recorded before the container was lost": {
 			at: recorded(0), pod: pod(failed).Because("Evicted", "").Exited("busybox", 137, "ContainerStatusUnknown", "", exitedAt).Obj(),
-			proof: atrun.Succeeded, code: ptr.To[int32](0), reason: "Completed", message: "the command in pod a-pod ended with exit code 0",
+			proof: proof.Succeeded, code: ptr.To[int32](0), reason: "Completed", message: "the command in pod a-pod ended with exit code 0",
 		},
 		"1 recorded before another code was shown": {
-			at: recorded(3), pod: pod(failed).Exited("busybox", 137, "Error", "", exitedAt).Obj(), proof: atrun.Failed, code: ptr.To[int32](3),
+			at: recorded(3), pod: pod(failed).Exited("busybox", 137, "Error", "", exitedAt).Obj(), proof: proof.Failed, code: ptr.To[int32](3),
 			reason: "NonZeroExitCode", message: "the command in pod a-pod ended with exit code 3",
 		},
 		"5 exit code 0 at the deadline of the pod": {
@@ -198,7 +198,7 @@ func TestEndOf(t *testing.T) {
 			reason: "PodFailed", message: "the command in pod a-pod ended with exit code 0, but was interrupted and may not have finished: the pod was stopped by its activeDeadlineSeconds",
 		},
 		"3 an init container failed": {
-			pod: pod(failed).InitExited("first", 0).InitExited("fetch", 2).Waiting("busybox", "PodInitializing").Obj(), proof: atrun.NotRun,
+			pod: pod(failed).InitExited("first", 0).InitExited("fetch", 2).Waiting("busybox", "PodInitializing").Obj(), proof: proof.NotRun,
 			reason: "PodFailed", message: "pod a-pod ended before the operator saw its command end: container fetch ended with exit code 2 (Error); the command did not run",
 		},
 		"5 an init container ended without an ID": {
@@ -234,7 +234,7 @@ func TestEndOf(t *testing.T) {
 			reason: "StartError", message: "the command in pod a-pod failed to start (code 128): " + noProgram("echo") + "; the command may have run",
 		},
 		"4 the program was not found": {
-			pod: pod(failed).Exited("busybox", 128, "StartError", noProgram("echo"), exitedAt).Obj(), proof: atrun.NotRun,
+			pod: pod(failed).Exited("busybox", 128, "StartError", noProgram("echo"), exitedAt).Obj(), proof: proof.NotRun,
 			reason: "StartError", message: "the command in pod a-pod failed to start (code 128): " + noProgram("echo") + "; the command did not run",
 		},
 		"5 a loss of power": {
@@ -276,7 +276,7 @@ func TestEndOf(t *testing.T) {
 			if test.at == nil {
 				test.at = a()
 			}
-			got := atrun.EndOf(test.at.Obj(), test.pod)
+			got := proof.EndOf(test.at.Obj(), test.pod)
 			if got.Proof != test.proof || !cmp.Equal(got.ExitCode, test.code) || got.Reason != test.reason || got.Text() != test.message {
 				t.Errorf("got %+v, exit code %v", got, ptr.Deref(got.ExitCode, -1))
 			}
@@ -288,22 +288,22 @@ func TestEndOfDeleted(t *testing.T) {
 	for name, test := range map[string]struct {
 		last   *corev1.Pod
 		proven bool
-		proof  atrun.Proof
+		proof  proof.Proof
 		reason string
 	}{
-		"2 it had succeeded":                     {pod(corev1.PodSucceeded).Exited("busybox", 0, "Completed", "", exitedAt).Obj(), true, atrun.Succeeded, "Completed"},
-		"1 its command had ended":                {pod(corev1.PodRunning).Exited("busybox", 143, "Error", "", exitedAt).Obj(), true, atrun.Failed, "NonZeroExitCode"},
-		"5 it had a node, and its command ran":   {pod(corev1.PodRunning).Runs("busybox").Obj(), false, atrun.Unknown, ""},
-		"5 it had a node, and nothing was known": {pod(corev1.PodPending).Obj(), false, atrun.Unknown, ""},
-		"5 there is no last state":               {nil, false, atrun.Unknown, ""},
+		"2 it had succeeded":                     {pod(corev1.PodSucceeded).Exited("busybox", 0, "Completed", "", exitedAt).Obj(), true, proof.Succeeded, "Completed"},
+		"1 its command had ended":                {pod(corev1.PodRunning).Exited("busybox", 143, "Error", "", exitedAt).Obj(), true, proof.Failed, "NonZeroExitCode"},
+		"5 it had a node, and its command ran":   {pod(corev1.PodRunning).Runs("busybox").Obj(), false, proof.Unknown, ""},
+		"5 it had a node, and nothing was known": {pod(corev1.PodPending).Obj(), false, proof.Unknown, ""},
+		"5 there is no last state":               {nil, false, proof.Unknown, ""},
 	} {
-		got, proven := atrun.EndOfDeleted(a().Obj(), test.last)
+		got, proven := proof.EndOfDeleted(a().Obj(), test.last)
 		if proven != test.proven || got.Proof != test.proof || got.Reason != test.reason {
 			t.Errorf("%s: %+v, %t", name, got, proven)
 		}
 	}
 	unbound := testutil.MakeAtPod(a().Obj(), "a-pod").Unschedulable().Obj()
-	if got := atrun.EndOfUnbound(unbound); got.Proof != atrun.NotRun || got.Reason != "NotStarted" || got.Text() != "pod a-pod was deleted before it was bound to a node; the command did not run" {
+	if got := proof.EndOfUnbound(unbound); got.Proof != proof.NotRun || got.Reason != "NotStarted" || got.Text() != "pod a-pod was deleted before it was bound to a node; the command did not run" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -328,7 +328,7 @@ func TestStartedAgain(t *testing.T) {
 		"it was evicted, and its container lost":  {runs, pod(corev1.PodFailed).Waiting("busybox", "ContainerCreating").Restarted(lost).Obj(), false},
 		"it ran before, and could not be started": {nil, pod(corev1.PodFailed).Exited("busybox", 128, "StartError", "", exitedAt).Restarted(first).Obj(), false},
 	} {
-		if got := atrun.StartedAgain(a().Obj(), test.before, test.pod); got != test.want {
+		if got := proof.StartedAgain(a().Obj(), test.before, test.pod); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -347,7 +347,7 @@ func TestCommandStarted(t *testing.T) {
 		"it ended":                          {pod(corev1.PodRunning).Exited("busybox", 0, "Completed", "", exitedAt).Obj(), true},
 		"it runs before the pod is Running": {pod(corev1.PodPending).Runs("busybox").Obj(), true},
 	} {
-		if got := atrun.CommandStarted(a().Obj(), test.pod); got != test.want {
+		if got := proof.CommandStarted(a().Obj(), test.pod); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -372,7 +372,7 @@ func TestExitSeen(t *testing.T) {
 		"it exited with 3 at its deadline":     {started(ends(3), 5), ptr.To[int32](3)},
 		"its end is not known":                 {pod(corev1.PodRunning).Exited("busybox", 255, "Unknown", "", exitedAt).Obj(), nil},
 	} {
-		got, output := atrun.ExitSeen(a().Obj(), test.pod)
+		got, output := proof.ExitSeen(a().Obj(), test.pod)
 		if !cmp.Equal(got, test.want) || (output == "bye") != (got != nil) {
 			t.Errorf("%s: %v, output %q", name, ptr.Deref(got, -1), output)
 		}
@@ -388,7 +388,7 @@ func TestEndOf_Output(t *testing.T) {
 		"what is not UTF-8 is made so":         {"a\xffb", "a\uFFFDb"},
 		"a broken character at the start also": {"\xa9" + long, long},
 	} {
-		if got := atrun.EndOf(a().Obj(), pod(corev1.PodSucceeded).Exited("busybox", 0, "Completed", test.message, due).Obj()).Output; got != test.want {
+		if got := proof.EndOf(a().Obj(), pod(corev1.PodSucceeded).Exited("busybox", 0, "Completed", test.message, due).Obj()).Output; got != test.want {
 			t.Errorf("%s: got %d bytes %.20q..., want %d bytes", name, len(got), got, len(test.want))
 		}
 	}
@@ -396,11 +396,11 @@ func TestEndOf_Output(t *testing.T) {
 
 func TestRecordedEnd(t *testing.T) {
 	for code, reason := range map[int32]string{0: cnatv1alpha1.ReasonCompleted, 3: cnatv1alpha1.ReasonNonZeroExitCode} {
-		if got, ok := atrun.RecordedEnd(&recorded(code).Obj().Status); !ok || got.Reason != reason || *got.ExitCode != code || got.Output != "seen" {
+		if got, ok := proof.RecordedEnd(&recorded(code).Obj().Status); !ok || got.Reason != reason || *got.ExitCode != code || got.Output != "seen" {
 			t.Errorf("exit code %d: %+v, %t", code, got, ok)
 		}
 	}
-	if got, ok := atrun.RecordedEnd(&a().Obj().Status); ok {
+	if got, ok := proof.RecordedEnd(&a().Obj().Status); ok {
 		t.Errorf("nothing is recorded: %+v", got)
 	}
 }
@@ -418,7 +418,7 @@ func TestAnyStarted(t *testing.T) {
 		"it crashed":                    {pod(corev1.PodPending).Waiting("proxy", "CrashLoopBackOff").Restarted(corev1.ContainerStateTerminated{}).Obj(), true},
 		"it runs":                       {pod(corev1.PodRunning).Obj(), true},
 	} {
-		if got := atrun.AnyStarted(test.pod); got != test.want {
+		if got := proof.AnyStarted(test.pod); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

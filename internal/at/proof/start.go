@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package atrun
+package proof
 
 import (
 	"regexp"
@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/at/spec"
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
@@ -34,7 +34,7 @@ func isExecFailure(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 		return false
 	}
 	match := execFailure.FindStringSubmatch(s.State.Terminated.Message)
-	words, _ := atspec.CommandWords(&at.Spec)
+	words, _ := spec.CommandWords(&at.Spec)
 	return match != nil && (len(words) == 0 || match[1] == words[0])
 }
 

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package atspec_test
+package spec_test
 
 import (
 	"math"
@@ -10,22 +10,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/at/spec"
 )
 
 var created = time.Date(2030, 1, 30, 10, 0, 0, 0, time.FixedZone("CET", 3600))
 
 func TestParseSchedule_table(t *testing.T) {
 	for _, row := range rows(t, "testdata/schedules.txt") {
-		if _, err := atspec.ParseSchedule(row.input, created); (err == nil) != row.ok {
+		if _, err := spec.ParseSchedule(row.input, created); (err == nil) != row.ok {
 			t.Errorf("ParseSchedule(%q): got error %v, want ok %t", row.input, err, row.ok)
 		}
 	}
 }
 
 func TestParseSchedule_rules(t *testing.T) {
-	wantRule(t, "self.matches('"+atspec.SchedulePattern+"')", atspec.ScheduleMessage)
-	if strings.ContainsAny(atspec.SchedulePattern, "`'\\") {
+	wantRule(t, "self.matches('"+spec.SchedulePattern+"')", spec.ScheduleMessage)
+	if strings.ContainsAny(spec.SchedulePattern, "`'\\") {
 		t.Error("the pattern has a character that a CEL string or a marker would need quoted")
 	}
 }
@@ -48,7 +48,7 @@ func TestParseSchedule(t *testing.T) {
 		"more weeks than a Duration holds": {"now + 99999 weeks", "3946-08-07T09:00:00Z"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := atspec.ParseSchedule(test.schedule, created)
+			got, err := spec.ParseSchedule(test.schedule, created)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +60,7 @@ func TestParseSchedule(t *testing.T) {
 }
 
 func TestParseSchedule_error(t *testing.T) {
-	_, err := atspec.ParseSchedule("tomorrow", created)
+	_, err := spec.ParseSchedule("tomorrow", created)
 	for _, want := range []string{"2030-01-30T10:02:00Z", "now + 5 minutes"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not contain %q", err, want)
@@ -72,9 +72,9 @@ func FuzzParseSchedule(f *testing.F) {
 	for _, row := range rows(f, "testdata/schedules.txt") {
 		f.Add(row.input)
 	}
-	admission := regexp.MustCompile(atspec.SchedulePattern)
+	admission := regexp.MustCompile(spec.SchedulePattern)
 	f.Fuzz(func(t *testing.T, schedule string) {
-		got, err := atspec.ParseSchedule(schedule, created)
+		got, err := spec.ParseSchedule(schedule, created)
 		admitted := len([]rune(schedule)) <= 64 && admission.MatchString(schedule)
 		if admitted != (err == nil) {
 			t.Fatalf("%q: admitted %t, but the error is %v", schedule, admitted, err)
@@ -100,7 +100,7 @@ func FuzzParseSchedule(f *testing.F) {
 // The times that Go's parser accepts and the pattern does not are known, so that no time is rejected by mistake.
 func TestParseSchedule_days(t *testing.T) {
 	for day := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 2032; day = day.AddDate(0, 0, 1) {
-		if _, err := atspec.ParseSchedule(day.Format(time.RFC3339), created); err != nil {
+		if _, err := spec.ParseSchedule(day.Format(time.RFC3339), created); err != nil {
 			t.Errorf("%s: %v", day, err)
 		}
 	}
@@ -108,7 +108,7 @@ func TestParseSchedule_days(t *testing.T) {
 		leap := year%4 == 0 && (year%100 != 0 || year%400 == 0)
 		day := time.Date(year, 2, 29, 0, 0, 0, 0, time.UTC)
 		text := strings.Replace(day.Format(time.RFC3339), "-03-01T", "-02-29T", 1)
-		if _, err := atspec.ParseSchedule(text, created); (err == nil) != leap {
+		if _, err := spec.ParseSchedule(text, created); (err == nil) != leap {
 			t.Errorf("%s: error %v, leap year %t", text, err, leap)
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package atspec_test
+package spec_test
 
 import (
 	"math/rand/v2"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/at/spec"
 )
 
 // The CEL rules of the CRD for spec.command, with which SplitCommand must agree, and their messages. Characters that
@@ -33,7 +33,7 @@ const (
 
 func TestSplitCommand(t *testing.T) {
 	for _, row := range rows(t, "testdata/commands.txt") {
-		words, err := atspec.SplitCommand(row.input)
+		words, err := spec.SplitCommand(row.input)
 		if (err == nil) != row.ok {
 			t.Errorf("SplitCommand(%q): got error %v, want ok %t", row.input, err, row.ok)
 		} else if row.ok && !cmp.Equal(words, row.words) {
@@ -61,7 +61,7 @@ func TestSplitCommand_errors(t *testing.T) {
 		"an empty word at the top": {`"" a`, noProgram},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := atspec.SplitCommand(test.command); err == nil || err.Error() != test.want {
+			if _, err := spec.SplitCommand(test.command); err == nil || err.Error() != test.want {
 				t.Errorf("got %v\nwant %s", err, test.want)
 			}
 		})
@@ -79,7 +79,7 @@ func FuzzSplitCommand(f *testing.F) {
 	}
 	admits := admitsCommand()
 	f.Fuzz(func(t *testing.T, command string) {
-		words, err := atspec.SplitCommand(command)
+		words, err := spec.SplitCommand(command)
 		if utf8.ValidString(command) && admits(command) != (err == nil) { // JSON holds nothing else than UTF-8
 			t.Fatalf("%q: admitted %t, but the error is %v", command, admits(command), err)
 		}
@@ -91,7 +91,7 @@ func FuzzSplitCommand(f *testing.F) {
 			for i, word := range words {
 				quoted[i] = quote(word)
 			}
-			again, err := atspec.SplitCommand(strings.Join(quoted, " "))
+			again, err := spec.SplitCommand(strings.Join(quoted, " "))
 			if err != nil || !cmp.Equal(again, words) {
 				t.Errorf("%q: the words are %q, quoted and split again %q (%v)", command, words, again, err)
 			}
@@ -134,7 +134,7 @@ func TestSplitCommand_short(t *testing.T) {
 				b.WriteByte(alphabet[n%len(alphabet)])
 				n /= len(alphabet)
 			}
-			if _, err := atspec.SplitCommand(b.String()); admits(b.String()) != (err == nil) {
+			if _, err := spec.SplitCommand(b.String()); admits(b.String()) != (err == nil) {
 				t.Errorf("%q: admitted %t, but the error is %v", b.String(), admits(b.String()), err)
 			}
 		}
@@ -157,7 +157,7 @@ func TestSplitCommand_shell(t *testing.T) {
 			// other backslash is alone.
 			b.WriteString([]string{"a", "é", " ", "\t", `\a`, `'`, `"`, "\\\n", `\\`, `\"`, `'\''`, `\$`, "/", "="}[random.IntN(14)])
 		}
-		words, err := atspec.SplitCommand("x " + b.String())
+		words, err := spec.SplitCommand("x " + b.String())
 		if err != nil {
 			continue
 		}

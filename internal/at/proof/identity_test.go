@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package atrun_test
+package proof_test
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/proof"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
@@ -46,7 +46,7 @@ func TestModified(t *testing.T) {
 	} {
 		got := requested.DeepCopy()
 		test.change(got)
-		if text := atrun.Modified(requested, got); (text == "") != (test.want == "") || !strings.HasPrefix(text, test.want) {
+		if text := proof.Modified(requested, got); (text == "") != (test.want == "") || !strings.HasPrefix(text, test.want) {
 			t.Errorf("%s: got %q, want %q", name, text, test.want)
 		}
 	}
@@ -70,7 +70,7 @@ func TestIsOfOlderAt(t *testing.T) {
 		"another group":   {func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = "batch/v1" }, false},
 		"no owner at all": {func(p *corev1.Pod) { p.OwnerReferences = nil }, false},
 	} {
-		if got := atrun.IsOfOlderAt(at, older(test.change)); got != test.want {
+		if got := proof.IsOfOlderAt(at, older(test.change)); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -104,10 +104,10 @@ func TestLostOwner_MayBeRun(t *testing.T) {
 	} {
 		p := testutil.MakePod("a-pod").Obj()
 		test.change(p)
-		if got := atrun.LostOwner(a().Obj(), p); got != test.isOwn {
+		if got := proof.LostOwner(a().Obj(), p); got != test.isOwn {
 			t.Errorf("%s: it belongs to this At: %t", name, got)
 		}
-		if got := atrun.MayBeRun(p); got != test.mayBeOfAnAt {
+		if got := proof.MayBeRun(p); got != test.mayBeOfAnAt {
 			t.Errorf("%s: it may belong to an At: %t", name, got)
 		}
 	}
@@ -127,7 +127,7 @@ func TestSameImages(t *testing.T) {
 		"another image of the command":    {images("a", "c"), false},
 		"another image of init container": {images("c", "b"), false},
 	} {
-		if got := atrun.SameImages(images("a", "b"), test.after); got != test.want {
+		if got := proof.SameImages(images("a", "b"), test.after); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package atrun_test
+package spec_test
 
 import (
 	"strings"
@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/redhat/podset-operator/internal/atrun"
+	"github.com/redhat/podset-operator/internal/at/spec"
 	"github.com/redhat/podset-operator/internal/testutil"
 )
 
@@ -35,7 +35,7 @@ func TestPodName(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := testutil.MakeAt(test.at).Obj()
 			a.UID = "0a1b2c3d"
-			if got := atrun.PodName(a, test.attempt); got != test.want {
+			if got := spec.PodName(a, test.attempt); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
@@ -46,7 +46,7 @@ func TestPodName(t *testing.T) {
 func TestPodName_hash(t *testing.T) {
 	a := testutil.MakeAt(strings.Repeat("a", 60)).Obj()
 	a.UID = "000001eb"
-	if got, want := atrun.PodName(a, 0), strings.Repeat("a", 50)+"-00a18dcd-pod"; got != want {
+	if got, want := spec.PodName(a, 0), strings.Repeat("a", 50)+"-00a18dcd-pod"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -68,7 +68,7 @@ func FuzzPodName(f *testing.F) {
 		pod := func(name, uid string, attempt int) string {
 			a := testutil.MakeAt(name).Obj()
 			a.UID = types.UID(uid)
-			pod := atrun.PodName(a, attempt)
+			pod := spec.PodName(a, attempt)
 			if problems := validation.IsDNS1123Subdomain(pod); len(pod) > 63 || len(problems) > 0 {
 				t.Errorf("%q is not a valid pod name: %v", pod, problems)
 			}

@@ -1,7 +1,7 @@
 // Copyright The podset-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package atrun
+package proof
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
-	"github.com/redhat/podset-operator/internal/atspec"
+	"github.com/redhat/podset-operator/internal/at/spec"
 	"github.com/redhat/podset-operator/internal/pods"
 )
 
@@ -172,7 +172,7 @@ func CommandState(at *cnatv1alpha1.At, pod *corev1.Pod) corev1.ContainerState {
 }
 
 func commandStatus(at *cnatv1alpha1.At, pod *corev1.Pod) *corev1.ContainerStatus {
-	name := atspec.ContainerName(&at.Spec)
+	name := spec.ContainerName(&at.Spec)
 	for i := range pod.Status.ContainerStatuses {
 		if s := &pod.Status.ContainerStatuses[i]; s.Name == name {
 			return s
@@ -210,7 +210,7 @@ func failedInit(at *cnatv1alpha1.At, pod *corev1.Pod) *corev1.ContainerStatus {
 	}
 	for i := range pod.Status.InitContainerStatuses {
 		s := &pod.Status.InitContainerStatuses[i]
-		restarts := slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == s.Name && atspec.MayRestart(c) })
+		restarts := slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == s.Name && spec.MayRestart(c) })
 		if t := s.State.Terminated; !restarts && isExit(t) && t.ExitCode != 0 && t.ExitCode != madeUpCode {
 			return s
 		}
