@@ -47,7 +47,7 @@ func rows(t testing.TB, path string) []row {
 
 func apiTypes(t testing.TB) string {
 	t.Helper()
-	data, err := os.ReadFile("../../api/cnat/v1alpha1/at_types.go")
+	data, err := os.ReadFile("../../../api/cnat/v1alpha1/at_types.go")
 	if err != nil {
 		t.Fatal(err)
 	}
