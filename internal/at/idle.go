@@ -157,7 +157,8 @@ func (v *View) endUnstarted(e proof.End) Step {
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.answers.Pods)) {
 		if pod := v.answers.Pods[name]; pod != nil && proof.MayBeRun(pod) && !v.isOfEarlier(pod) {
-			e = proof.End{Reason: e.Reason, Remedy: e.Remedy, Message: fmt.Sprintf("pod %s has no scheduling gate %s, and may be the pod of this At", name, cnatv1alpha1.StartGate)}
+			what := fmt.Sprintf("pod %s has no scheduling gate %s, and may be the pod of this At", name, cnatv1alpha1.StartGate)
+			return v.finish(v.modifiedEnd(what, proof.Unknown))
 		}
 	}
 	return v.finish(v.withOverride(e))

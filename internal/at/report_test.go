@@ -231,7 +231,13 @@ func TestMakeReport_message(t *testing.T) {
 		},
 		"canceled, and a pod that may be the run has the name": {
 			world{at: a().Cancel(), only: []*corev1.Pod{testutil.MakePod(pod0).Annotation(cnatv1alpha1.AnnotationGeneration, "1").Obj()}},
-			"Canceled False the At was canceled by spec.cancel; pod a-pod has no scheduling gate cnat.d2iq.com/start, and may be the pod of this At; the command may have run", "Canceled",
+			"PodModified False pod a-pod has no scheduling gate cnat.d2iq.com/start, and may be the pod of this At; the command may have run. Exclude pods with the label " +
+				"app.kubernetes.io/managed-by: podset-operator from the webhook or policy that changes them, then create the At again", "PodModified",
+		},
+		"too late, and a pod that may be the run has the name": {
+			world{at: a().StartingDeadline(0), now: time.Hour, only: []*corev1.Pod{testutil.MakePod(pod0).Annotation(cnatv1alpha1.AnnotationGeneration, "1").Obj()}},
+			"PodModified False pod a-pod has no scheduling gate cnat.d2iq.com/start, and may be the pod of this At; the command may have run. Exclude pods with the label " +
+				"app.kubernetes.io/managed-by: podset-operator from the webhook or policy that changes them, then create the At again", "PodModified",
 		},
 		"canceled, and the run without its owner has the name": {
 			world{at: a().Cancel(), only: pods(live().Unowned())},
