@@ -47,9 +47,11 @@
 //	 4  done       the TTL is over                                      delete the At                       DONE
 //	 5  under way  the cache does not show the pod                      look it up                          unchanged
 //	 6  under way  the pod is gone or going, and was never bound        as row 8: it did not run            as row 8
-//	 7  under way  the pod is gone                                      as row 8, if the last state or the  as row 8; DONE, PodLost
-//	                                                                    status proves the end; after 5 s
-//	                                                                    without its last state: end
+//	 7  under way  the pod is gone                                      as row 8, if the last state or the  as row 8; DONE, PodLost,
+//	                                                                    status proves the end; record the  or PodModified
+//	                                                                    pod that others have opened under
+//	                                                                    its name, and end; or end after 5 s
+//	                                                                    without its last state
 //	 8  under way  the attempt has ended                                none; record retryTime if a retry   DONE, or RUNNING
 //	                                                                    is left and proven safe
 //	 9  under way  canceled, a deadline is over, or the node has        stop the pod                        RUNNING

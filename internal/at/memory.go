@@ -173,7 +173,10 @@ func (m *Memory) Recorded(v *View, step Step, written *cnatv1alpha1.At) {
 		}
 		m.run, m.prepared, m.stopSince, m.rejections[toStop] = run, podState{}, time.Time{}, expectations.LastRejection{}
 	}
-	if step.stops && m.stopSince.IsZero() {
+	switch {
+	case !step.stops && step.end == nil && v.isUnderWay(): // An edit, or a command that has started in time, has withdrawn the stop.
+		m.stopSince = time.Time{}
+	case step.stops && m.stopSince.IsZero():
 		m.stopSince = v.Now
 	}
 }

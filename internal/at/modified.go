@@ -50,7 +50,7 @@ func (v *View) modifiedPod() Step {
 	k, opened, what := v.prepared, v.openedByOthers(), "admission changed "+v.prepared.modified
 	switch {
 	case k.modified == "":
-		return v.recordOpened(opened, fmt.Sprintf("the scheduling gate %s of pod %s was removed, but not by this operator", cnatv1alpha1.StartGate, opened.Name))
+		return v.recordOpened(opened, v.nextAttempt(), openedBy(opened))
 	case k.pod == nil: // A pod that the At does not control has the name that admission gave to it.
 		return v.finish(v.modifiedEnd(what, proof.Unknown))
 	case v.unread(k.pod.Name) && !k.neverRan() && !k.isGone(): // The cache does not show a pod without its owner.
@@ -64,13 +64,18 @@ func (v *View) modifiedPod() Step {
 	case proof.IsGated(k.pod):
 		return v.discard(k.pod)
 	}
-	return v.recordOpened(k.pod, what)
+	return v.recordOpened(k.pod, v.nextAttempt(), what)
 }
 
-// recordOpened records a pod that others have opened as the run, in the write that ends the At.
-func (v *View) recordOpened(pod *corev1.Pod, what string) Step {
+// openedBy describes how others have opened a pod.
+func openedBy(pod *corev1.Pod) string {
+	return fmt.Sprintf("the scheduling gate %s of pod %s was removed, but not by this operator", cnatv1alpha1.StartGate, pod.Name)
+}
+
+// recordOpened records a pod that others have opened as the run of an attempt, in the write that ends the At.
+func (v *View) recordOpened(pod *corev1.Pod, attempt int, what string) Step {
 	s := v.finish(v.modifiedEnd(what, proof.Unknown))
-	s.record, s.attempt, s.modified = pod, v.nextAttempt(), what
+	s.record, s.attempt, s.modified = pod, attempt, what
 	return s
 }
 

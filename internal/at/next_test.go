@@ -588,6 +588,12 @@ func TestNext(t *testing.T) {
 		"12 a user has opened it, it ended, and it is gone": {
 			world{at: a(), memory: knows(t, a(), gated().Obj(), ""), last: ended(0).Obj()}, recordedAsRun(),
 		},
+		"7 deleted behind its gate and prepared again by another process, and a user has opened that pod": {
+			world{at: runs0(), pods: pods(live().UID("again"))}, ends("PodModified"),
+		},
+		"7 deleted behind its gate and prepared again by another process": {
+			world{at: runs0(), pods: pods(gated().UID("again"))}, ends("PodLost"),
+		},
 		"12 admission has opened it, and the answer to the create was lost": {world{at: a().Cancel(), only: pods(live())}, recordedAsRun()},
 		"12 admission has opened and renamed it, and the answer to the create was lost": {
 			world{at: a().Cancel(), only: pods(testutil.MakeAtPod(a().Obj(), "renamed").OnNode().Phase(corev1.PodRunning))}, recordedAsRun(),
@@ -664,6 +670,22 @@ func TestMemory_Recorded(t *testing.T) {
 	w.pods = pods(testutil.MakeAtPod(a().Obj(), pod1).OnNode().Phase(corev1.PodRunning))
 	if got, _, _, _ := w.next(t); got.Stop != pod1 {
 		t.Errorf("the second attempt is not stopped at its deadline: %+v", got)
+	}
+}
+
+// A stop that an edit withdraws begins again when the pod must be stopped for another reason.
+func TestMemory_Recorded_stopWithdrawn(t *testing.T) {
+	late := func(deadline int64) *testutil.AtBuilder { return runs0().StartingDeadline(deadline) }
+	w := world{at: late(9), now: 10 * time.Second, pods: pods(own().OnNode())}
+	w.memory = w.answered(t, at.Result{Rejected: quota})
+	w.at, w.now, w.pods = late(3600), 11*time.Second, pods(live())
+	w.memory = w.answered(t, at.Result{})
+	proxied := own().OnNode().Phase(corev1.PodRunning).Exited("busybox", 0, "Completed", "", due.Add(time.Minute))
+	w.now, w.pods = 2*time.Minute, pods(proxied)
+	w.memory = w.answered(t, at.Result{})
+	w.at = a().Status(finished)
+	if got, _, _, _ := w.next(t); got.Stop != pod0 || got.Delete != "" {
+		t.Errorf("the pod is deleted with its log, and not stopped: %+v", got)
 	}
 }
 

@@ -42,10 +42,24 @@ func (v *View) afterGone() Step {
 	if live := v.answers.Pods[name]; live != nil && live.UID == v.At.Status.PodUID {
 		return v.withoutOwner(live)
 	}
+	if next := v.replacement(); next != nil {
+		return v.recordOpened(next, v.attempt(), openedBy(next))
+	}
 	if until := v.run.mayShowLast(); v.Now.Before(until) {
 		return unchanged.at(until)
 	}
 	return v.finish(v.withOverride(lostEnd(proof.JoinNonEmpty(": ", fmt.Sprintf("pod %s disappeared before its end was recorded", name), proof.Disruption(last)))))
+}
+
+// replacement returns a pod without the gate that has the name of the recorded pod, or nil. An earlier process has
+// prepared the attempt again, and others have opened the pod.
+func (v *View) replacement() *corev1.Pod {
+	for _, pod := range v.own {
+		if pod.Name == v.recordedName() && pod.UID != v.At.Status.PodUID && !proof.IsGated(pod) {
+			return pod
+		}
+	}
+	return nil
 }
 
 // withoutOwner ends an attempt whose pod the At no longer controls. The operator opens no such pod.
