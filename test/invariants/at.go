@@ -108,7 +108,7 @@ func (c *Checker) truth(at *cnatv1alpha1.At) {
 		c.check("A13", run == nil || taken || c.state.isNeverBound(run), "At "+at.Name, "the reason is NotStarted, but pod %s was bound, or still can be", at.Status.PodName)
 		c.check("A13", run == nil || taken || !IsGated(run), "At "+at.Name, "the reason is NotStarted, but pod %s was not started before it was deleted", at.Status.PodName)
 	case cnatv1alpha1.ReasonPodModified:
-		c.check("A11", c.ChangesIdentity || len(c.ungated) > 0, "At "+at.Name, "the reason is PodModified, but nothing changed the identity of the pod or removed its gate")
+		c.check("A11", c.ChangesIdentity || len(c.ungated) > 0 || c.state.mayBeRun(at), "At "+at.Name, "the reason is PodModified, but nothing changed the identity of the pod or removed its gate")
 	case cnatv1alpha1.ReasonCanceled:
 		c.check("A16", isTrue(at.Spec.Cancel), "At "+at.Name, "the reason is Canceled, but spec.cancel is not true")
 		c.hasStopped(at)

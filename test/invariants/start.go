@@ -225,7 +225,8 @@ func (c *Checker) hasStopped(at *cnatv1alpha1.At) {
 // that of its next attempt, or of the recorded one, whose pod was deleted behind its gate. A pod that runs for the At has no other owner: admission
 // has removed it.
 func (s *State) waitsForName(at *cnatv1alpha1.At, scheduled *metav1.Condition) bool {
-	ends := at.Spec.StartingDeadlineSeconds != nil || at.Spec.ActiveDeadlineSeconds != nil && at.Status.Attempts > 0 // A deadline ends the wait.
+	isFirst := at.Status.Attempts <= 1 && at.Status.RetryTime == nil
+	ends := isFirst && at.Spec.StartingDeadlineSeconds != nil || at.Spec.ActiveDeadlineSeconds != nil && at.Status.Attempts > 0 // A deadline ends the wait.
 	if scheduled.Status != metav1.ConditionFalse || scheduled.Reason != cnatv1alpha1.ReasonPodNameConflict || ends {
 		return false
 	}
@@ -233,6 +234,18 @@ func (s *State) waitsForName(at *cnatv1alpha1.At, scheduled *metav1.Condition) b
 		n := AttemptOf(at, pod.Name)
 		runs := ControllerOf(pod) == "" && pod.Labels[cnatv1alpha1.LabelUID] == string(at.UID) && !IsGated(pod)
 		if !s.Removed[uid] && !runs && ControllerOf(pod) != at.UID && n > 0 && (n == at.Status.Attempts+1 || n == at.Status.Attempts) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayBeRun reports whether a pod without an owner looks like one that was created for an attempt of an At, and that has lost its labels: to
+// the operator, it can be the pod of a create that was not answered.
+func (s *State) mayBeRun(at *cnatv1alpha1.At) bool {
+	for _, pod := range s.Pods {
+		marked := pod.Labels[cnatv1alpha1.LabelAt] != "" || pod.Annotations[cnatv1alpha1.AnnotationGeneration] != ""
+		if AttemptOf(at, pod.Name) > 0 && ControllerOf(pod) == "" && pod.Labels[cnatv1alpha1.LabelUID] == "" && marked {
 			return true
 		}
 	}

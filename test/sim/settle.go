@@ -93,6 +93,9 @@ func (e *env) expectIdle() error { //nolint:cyclop // A list of conditions.
 		if write.Verb == "delete" && write.Resource == pods && e.scenario.has(Refusal) && e.state.Sets[write.Owner] == nil {
 			continue // The deletion of a gated pod was rejected before, and has a back-off.
 		}
+		if write.Resource == ats && e.webhook.undoes {
+			continue // It cannot be stopped, and its node ends it at any time.
+		}
 		set, isSet := e.store.objects[storeKey{write.Resource, write.Name}].(*appv1alpha1.PodSet)
 		if expected := write.Resource == ats && write.Verb == "delete" || e.webhook.modifiesSets() && write.Resource != ats ||
 			isSet && (e.isCrashOver(set, late) || write.Sent.Before(e.availableAt(set).Add(statusTime))) || write.Resource == ats && (varies || e.answersVary()); !expected {
