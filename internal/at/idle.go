@@ -34,13 +34,14 @@ func (v *View) nextAttempt() int {
 
 func (v *View) nextName() string { return spec.PodName(v.At, v.nextAttempt()) }
 
-// startAt returns when the next attempt may start. The schedule is valid: see isHeld.
+// startAt returns when the next attempt may start, or zero if it is the recorded one, which was due already. The
+// schedule is valid: see isHeld.
 func (v *View) startAt() time.Time {
 	switch {
 	case v.isBetween():
 		return v.At.Status.RetryTime.Time
 	case v.isRecorded():
-		return v.At.Status.StartTime.Time
+		return time.Time{}
 	}
 	return v.due()
 }

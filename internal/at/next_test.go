@@ -569,6 +569,10 @@ func TestNext(t *testing.T) {
 			world{at: runs0(), now: time.Minute, memory: openFailed(t, at.Result{Rejected: quota}), pods: pods(live())},
 			runs(decided{}),
 		},
+		"17 deleted behind its gate, and the clock is behind the record": {
+			world{at: runs0(), now: -time.Hour, last: gated().Obj()},
+			decided{Create: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1},
+		},
 		"17 the opening was rejected, and then the pod was deleted": {
 			world{at: runs0(), memory: openFailed(t, at.Result{Rejected: quota}), last: gated().Obj()},
 			decided{Create: pod0, Phase: running, Scheduled: "Started", Ready: "Running", Attempts: 1},

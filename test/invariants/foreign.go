@@ -21,7 +21,7 @@ func (c *Checker) deletions() {
 		// whatever users have done with them since.
 		if pod, ok := c.state.Pods[w.UID]; ok && w.Committed() {
 			created, ours := c.byUID[pod.UID]
-			ours = ours && (created.Stripped || created.Renamed || w.Opens)
+			ours = ours && (created.Stripped || created.Renamed || c.ChangesIdentity && IsGated(pod) || w.Opens)
 			c.check("P4", ours || !c.wasForeign(pod, w), "foreign pod "+w.Name, "%s by the operator", w.Verb)
 		}
 	}
