@@ -150,7 +150,7 @@ func urgencyOf(s *at.Step) (urgency, bool) {
 // decide reads the caches and makes the step, after the API server has answered the questions of the rules.
 func (r *AtReconciler) decide(ctx context.Context, req ctrl.Request) (p pass, err error) {
 	seen := at.Seen{At: &cnatv1alpha1.At{}}
-	p.entry, seen.Pods, seen.Older, err = readCaches(ctx, r.Client, &r.states, atKind, req, seen.At, r.logDeletedRun)
+	p.entry, seen.Pods, seen.OfPredecessor, err = readCaches(ctx, r.Client, &r.states, atKind, req, seen.At, r.logDeletedRun)
 	if p.entry == nil || err != nil {
 		return p, err
 	}

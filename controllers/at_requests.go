@@ -130,7 +130,7 @@ func describeHolder(owner *cnatv1alpha1.At, pod *corev1.Pod) string {
 	switch {
 	case proof.IsOwn(owner, pod):
 		return "It is being deleted: this At can start when that pod is gone"
-	case proof.IsOfOlderAt(owner, pod):
+	case proof.IsOfPredecessor(owner, pod):
 		return "It belongs to a deleted At with the same name: this At can start when that pod is gone"
 	}
 	return "It does not belong to this At, which can start when the name is free: delete the pod, or choose another name for the At"
@@ -214,7 +214,7 @@ func (r *AtReconciler) answerOfHolder(ctx context.Context, owner *cnatv1alpha1.A
 	switch holder, err := ownedPods.Read(ctx, r.APIReader, owner.Namespace, name); {
 	case err != nil:
 		return &at.Answer{Unknown: err.Error()}
-	case holder == nil, proof.IsOwn(owner, holder), proof.IsOfOlderAt(owner, holder):
+	case holder == nil, proof.IsOwn(owner, holder), proof.IsOfPredecessor(owner, holder):
 		return &at.Answer{}
 	default:
 		return &at.Answer{Rejection: &expectations.Rejection{Exists: true, Message: fmt.Sprintf("pod %s already exists. %s", name, describeHolder(owner, holder))}}

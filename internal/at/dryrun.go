@@ -54,8 +54,8 @@ func (a *Answer) say(v *View) say {
 		return would("the API server would reject the PodDisruptionBudget of spec.uninterrupted now: " + a.Budget)
 	case a.Unknown != "":
 		return notChecked(a.Unknown)
-	case v.older != nil:
-		return say{cnatv1alpha1.ReasonAdmissionWarning, nameTaken(v.older).message}
+	case v.predecessorPod != nil:
+		return say{cnatv1alpha1.ReasonAdmissionWarning, nameTaken(v.predecessorPod).message}
 	case len(a.Warnings) > 0:
 		return say{cnatv1alpha1.ReasonAdmissionWarning, "the API server accepts the pod, with a warning: " + strings.Join(a.Warnings, "; ")}
 	}

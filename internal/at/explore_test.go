@@ -501,7 +501,7 @@ func (e *explorer) plant(n *node, r *flight) {
 			r.step = unchanged
 		}
 	case e.endFirst && r.step.Delete != nil && v.isRecorded() && v.isCanceled() && !isBound(r.step.Delete):
-		r.step = v.finish(v.withOverride(proof.End{Proof: proof.NotRun}))
+		r.step = v.done(v.withOverride(proof.End{Proof: proof.NotRun}))
 	}
 }
 

@@ -159,10 +159,10 @@ func (v *View) endUnstarted(e proof.End) Step {
 	for _, name := range slices.Sorted(maps.Keys(v.answers.Pods)) {
 		if pod := v.answers.Pods[name]; pod != nil && proof.MayBeRun(pod) && !v.isOfEarlier(pod) {
 			what := fmt.Sprintf("pod %s has no scheduling gate %s, and may be the pod of this At", name, cnatv1alpha1.StartGate)
-			return v.finish(v.modifiedEnd(what, proof.Unknown))
+			return v.done(v.modifiedEnd(what, proof.Unknown))
 		}
 	}
-	return v.finish(v.withOverride(e))
+	return v.done(v.withOverride(e))
 }
 
 // isHeld reports whether an At that has not started waits for its user.

@@ -99,9 +99,9 @@ func (m *Memory) View(seen Seen, answers Answers, now time.Time, defaults Defaul
 	if !m.failingSince.IsZero() && now.Sub(m.failingSince) >= failureGrace {
 		v.failure = m.failure
 	}
-	for _, pod := range seen.Older {
-		if v.older == nil || pod.Name < v.older.Name {
-			v.older = pod
+	for _, pod := range seen.OfPredecessor {
+		if v.predecessorPod == nil || pod.Name < v.predecessorPod.Name {
+			v.predecessorPod = pod
 		}
 	}
 	if answers.DryRun != nil {

@@ -52,7 +52,7 @@ func (v *View) modifiedPod() Step {
 	case k.modified == "":
 		return v.recordOpened(opened, v.nextAttempt(), openedBy(opened))
 	case k.pod == nil: // A pod that the At does not control has the name that admission gave to it.
-		return v.finish(v.modifiedEnd(what, proof.Unknown))
+		return v.done(v.modifiedEnd(what, proof.Unknown))
 	case v.unread(k.pod.Name) && !k.neverRan() && !k.isGone(): // The cache does not show a pod without its owner.
 		return ask(Ask{Pod: k.pod.Name})
 	case opened == nil && k.neverRan():
@@ -60,7 +60,7 @@ func (v *View) modifiedPod() Step {
 	case v.Now.Before(k.mayShowLast()):
 		return unchanged.at(k.mayShowLast())
 	case k.isGone(), k.neverRan():
-		return v.finish(v.modifiedEnd(what, proof.Unknown))
+		return v.done(v.modifiedEnd(what, proof.Unknown))
 	case proof.IsGated(k.pod):
 		return v.discard(k.pod)
 	}
@@ -74,7 +74,7 @@ func openedBy(pod *corev1.Pod) string {
 
 // recordOpened records a pod that others have opened as the run of an attempt, in the write that ends the At.
 func (v *View) recordOpened(pod *corev1.Pod, attempt int, what string) Step {
-	s := v.finish(v.modifiedEnd(what, proof.Unknown))
+	s := v.done(v.modifiedEnd(what, proof.Unknown))
 	s.record, s.attempt, s.modified = pod, attempt, what
 	return s
 }

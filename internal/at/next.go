@@ -115,9 +115,9 @@ func Next(v *View) Step { //nolint:cyclop // A table reads best in one piece.
 		return v.checked(v.held(), time.Time{})
 	case v.Now.Before(v.startAt().Add(-prepareLead)): // 15
 		return v.waitForTime()
-	case v.older != nil: // 16: the command of a deleted At of this name may still run, also in the pod of a retry
+	case v.predecessorPod != nil: // 16: the command of a deleted At of this name may still run, also in the pod of a retry
 		s := v.reportIdle()
-		s.scheduled = nameTaken(v.older)
+		s.scheduled = nameTaken(v.predecessorPod)
 		return s.at(v.Now.Add(nameRetry))
 	case v.preparedPod() == nil: // 17
 		return v.create(v.reportIdle())
@@ -177,8 +177,8 @@ func (v *View) isUnsure() bool {
 	return v.unread(v.recordedName()) && !v.run.exists(v.Now) && !v.run.isGone() && !v.run.neverRan()
 }
 
-// finish returns the step for an At that is done.
-func (v *View) finish(e proof.End) Step {
+// done returns the step for an At that is done.
+func (v *View) done(e proof.End) Step {
 	s := Step{end: &e, scheduled: say{e.Reason, e.Text()}}
 	if v.isRecorded() {
 		s.scheduled = started("the pod was created")

@@ -94,7 +94,7 @@ type decided struct {
 // next makes one pass and answers its questions.
 func (w *world) next(t *testing.T) (decided, at.View, at.Step, at.Report) {
 	t.Helper()
-	seen := at.Seen{At: w.at.Obj(), Pods: append(w.stale, w.pods...), Older: w.older}
+	seen := at.Seen{At: w.at.Obj(), Pods: append(w.stale, w.pods...), OfPredecessor: w.older}
 	if w.last != nil {
 		seen.LastStates = []*corev1.Pod{w.last}
 	}

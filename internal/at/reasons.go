@@ -153,9 +153,9 @@ func (v *View) conditions(step *Step, s *cnatv1alpha1.AtStatus, ended string) []
 	case ready.reason == cnatv1alpha1.ReasonStarted:
 		ready.reason = cnatv1alpha1.ReasonRunning
 	}
-	verdict := Reasons[ready.reason]
-	add(cnatv1alpha1.ConditionReady, verdict.Ready, ready)
-	if verdict.Stalled {
+	meaning := Reasons[ready.reason]
+	add(cnatv1alpha1.ConditionReady, meaning.Ready, ready)
+	if meaning.Stalled {
 		add(cnatv1alpha1.ConditionStalled, yes, ready)
 	}
 	return pods.StampConditions(conditions, v.At.Status.Conditions, ownConditions, v.At.Generation, v.Now)

@@ -48,7 +48,7 @@ func (v *View) afterGone() Step {
 	if until := v.run.mayShowLast(); v.Now.Before(until) {
 		return unchanged.at(until)
 	}
-	return v.finish(v.withOverride(lostEnd(proof.JoinNonEmpty(": ", fmt.Sprintf("pod %s disappeared before its end was recorded", name), proof.Disruption(last)))))
+	return v.done(v.withOverride(lostEnd(proof.JoinNonEmpty(": ", fmt.Sprintf("pod %s disappeared before its end was recorded", name), proof.Disruption(last)))))
 }
 
 // replacement returns a pod without the gate that has the name of the recorded pod, or nil. An earlier process has
@@ -66,9 +66,9 @@ func (v *View) replacement() *corev1.Pod {
 func (v *View) withoutOwner(pod *corev1.Pod) Step {
 	what := fmt.Sprintf("the owner reference of pod %s was removed: the operator no longer manages the pod", pod.Name)
 	if proof.IsGated(pod) {
-		return v.finish(v.withOverride(proof.End{Proof: proof.NotRun, Reason: cnatv1alpha1.ReasonNotStarted, Message: what}))
+		return v.done(v.withOverride(proof.End{Proof: proof.NotRun, Reason: cnatv1alpha1.ReasonNotStarted, Message: what}))
 	}
-	return v.finish(lostEnd(what))
+	return v.done(lostEnd(what))
 }
 
 // lostEnd returns the end of an At whose opened pod is gone.
@@ -149,16 +149,16 @@ func (v *View) stopping(pod *corev1.Pod, command corev1.ContainerState, because 
 // ended returns what follows from the end of the newest attempt.
 func (v *View) ended(e proof.End) Step {
 	if v.run.startedAgain {
-		return v.finish(e.RanAgain())
+		return v.done(e.RanAgain())
 	}
 	attempt, late := v.attempt(), v.isStoppedLate(e)
 	retries := attempt < v.backoffLimit() && v.mayRetry(e) && !v.isDeleted()
 	switch {
 	case e.Proof == proof.Succeeded:
-		return v.finish(e)
+		return v.done(e)
 	case (v.isCanceled() || v.deadlineOver()) && (retries || e.Stopped), late && e.Proof == proof.NotRun:
 		e.Message = proof.JoinNonEmpty("; ", e.Message, v.problemOf(e))
-		return v.finish(v.withOverride(e))
+		return v.done(v.withOverride(e))
 	case retries:
 		s := v.betweenAttempts()
 		s.retry, s.exitCode, s.output = backoff.Retry(attempt, v.Now), e.ExitCode, e.Output
@@ -172,7 +172,7 @@ func (v *View) ended(e proof.End) Step {
 	if attempt < v.backoffLimit() && e.Proof == proof.Unknown {
 		e.Remedy = "It is not retried, because nothing proves that it failed"
 	}
-	return v.finish(e)
+	return v.done(e)
 }
 
 // isStoppedLate reports whether an attempt ended because the operator stopped it at startingDeadlineSeconds.

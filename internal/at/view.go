@@ -18,10 +18,10 @@ import (
 
 // Seen is what the caches show about one At.
 type Seen struct {
-	// At is the At. Pods are the pods that its UID controls, in any phase and any order. Older are those of a deleted
-	// At of the same name.
-	At          *cnatv1alpha1.At
-	Pods, Older []*corev1.Pod
+	// At is the At. Pods are the pods that its UID controls, in any phase and any order. OfPredecessor are those of a
+	// deleted At of the same name.
+	At                  *cnatv1alpha1.At
+	Pods, OfPredecessor []*corev1.Pod
 	// LastStates are the last states of the At's deleted pods, as far as the watch delivered them.
 	LastStates []*corev1.Pod
 }
@@ -54,17 +54,17 @@ type View struct {
 	// Now is the instant of the view.
 	Now time.Time
 
-	run, prepared podState
-	own           []*corev1.Pod // the pods of the At, except those that are gone
-	lastStates    []*corev1.Pod
-	older         *corev1.Pod
-	answers       Answers
-	defaults      Defaults
-	stopSince     time.Time
-	rejections    [requests]expectations.LastRejection
-	dryRun        dryRun
-	failure       string
-	first         bool
+	run, prepared  podState
+	own            []*corev1.Pod // the pods of the At, except those that are gone
+	lastStates     []*corev1.Pod
+	predecessorPod *corev1.Pod
+	answers        Answers
+	defaults       Defaults
+	stopSince      time.Time
+	rejections     [requests]expectations.LastRejection
+	dryRun         dryRun
+	failure        string
+	first          bool
 }
 
 // attempt returns the number of the newest recorded attempt, from 0, or -1 if there is none.

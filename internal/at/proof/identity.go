@@ -19,9 +19,9 @@ import (
 // IsOwn reports whether the At controls a pod.
 func IsOwn(at *cnatv1alpha1.At, pod *corev1.Pod) bool { return pods.OwnerUID(pod) == at.UID }
 
-// IsOfOlderAt reports whether a pod belongs to a deleted At of the same name. Two Ats of the same name never exist at
+// IsOfPredecessor reports whether a pod belongs to a deleted At of the same name. Two Ats of the same name never exist at
 // the same time, so the garbage collector will remove that pod.
-func IsOfOlderAt(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
+func IsOfPredecessor(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	return owner != nil && owner.Kind == "At" && owner.Name == at.Name && owner.UID != at.UID &&
 		schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group == cnatv1alpha1.GroupVersion.Group

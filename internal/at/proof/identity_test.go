@@ -52,7 +52,7 @@ func TestModified(t *testing.T) {
 	}
 }
 
-func TestIsOfOlderAt(t *testing.T) {
+func TestIsOfPredecessor(t *testing.T) {
 	at := a().Obj()
 	older := func(change func(*corev1.Pod)) *corev1.Pod {
 		p := testutil.MakeAtPod(at, "a-pod").Obj()
@@ -70,7 +70,7 @@ func TestIsOfOlderAt(t *testing.T) {
 		"another group":   {func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = "batch/v1" }, false},
 		"no owner at all": {func(p *corev1.Pod) { p.OwnerReferences = nil }, false},
 	} {
-		if got := proof.IsOfOlderAt(at, older(test.change)); got != test.want {
+		if got := proof.IsOfPredecessor(at, older(test.change)); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

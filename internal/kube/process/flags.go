@@ -15,12 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// EnvPrefix is the prefix of each environment variable that sets a flag.
-const EnvPrefix = "PODSET_OPERATOR_"
+// envPrefix is the prefix of each environment variable that sets a flag.
+const envPrefix = "PODSET_OPERATOR_"
 
 // EnvVar returns the name of the environment variable that sets a flag.
 func EnvVar(flag string) string {
-	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 // SetFromEnv sets each flag that the arguments have not set from its environment variable, unless that is empty.
@@ -72,7 +72,7 @@ func UnknownVariables(flags *flag.FlagSet, environ []string) []string {
 	var unknown []string
 	for _, variable := range environ {
 		name, _, _ := strings.Cut(variable, "=")
-		if strings.HasPrefix(name, EnvPrefix) && !known[name] && !serviceVariable.MatchString(name) {
+		if strings.HasPrefix(name, envPrefix) && !known[name] && !serviceVariable.MatchString(name) {
 			unknown = append(unknown, name)
 		}
 	}
