@@ -200,7 +200,7 @@ func (c *Checker) exitCodeIsTrue(at *cnatv1alpha1.At) {
 // exit code of 0 may be that of a command that was stopped at its deadline. Only a simulation knows what the operator's caches showed.
 func (c *Checker) exitIsRecorded(at *cnatv1alpha1.At, write Write) {
 	pod, s := c.state.Pods[at.Status.PodUID], &at.Status
-	if pod == nil || c.Runs == nil || s.Phase != cnatv1alpha1.PhaseRunning || s.RetryTime != nil || c.LaggingPods || write.StalePods || ControllerOf(pod) != at.UID || c.renamed(pod) {
+	if pod == nil || c.state.Removed[pod.UID] || c.Runs == nil || s.Phase != cnatv1alpha1.PhaseRunning || s.RetryTime != nil || c.LaggingPods || write.StalePods || ControllerOf(pod) != at.UID || c.renamed(pod) {
 		return
 	}
 	since, shown := c.shown[pod.UID]
