@@ -124,9 +124,7 @@ func (m *Memory) observe(seen Seen, answers Answers, now time.Time) {
 		m.run = m.run.observe(seen, answers, uid, recordedName(seen.At), now)
 	}
 	if pod := m.prepared.pod; pod != nil {
-		if m.prepared = m.prepared.observe(seen, answers, pod.UID, pod.Name, now); m.prepared.isGone() && m.prepared.modified == "" {
-			m.prepared = podState{}
-		}
+		m.prepared = m.prepared.observe(seen, answers, pod.UID, pod.Name, now)
 	}
 }
 
@@ -165,6 +163,9 @@ func (m *Memory) Recorded(v *View, step Step, written *cnatv1alpha1.At) {
 	m.last, m.stale = v.At, false
 	if written != nil {
 		m.last = written
+	}
+	if m.prepared.isGone() && m.prepared.modified == "" { // Before this write, an earlier one could have recorded it.
+		m.prepared = podState{}
 	}
 	if step.record != nil {
 		run := m.prepared

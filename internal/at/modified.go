@@ -49,17 +49,17 @@ func (v *View) isOfEarlier(pod *corev1.Pod) bool {
 func (v *View) modifiedPod() Step {
 	k, opened, what := v.prepared, v.openedByOthers(), "admission changed "+v.prepared.modified
 	switch {
-	case k.modified == "":
+	case opened != nil && (k.modified == "" || opened.UID != k.uid()):
 		return v.recordOpened(opened, v.nextAttempt(), openedBy(opened))
 	case k.pod == nil: // A pod that the At does not control has the name that admission gave to it.
 		return v.done(v.modifiedEnd(what, proof.Unknown))
 	case v.unread(k.pod.Name) && !k.neverRan() && !k.isGone(): // The cache does not show a pod without its owner.
 		return ask(Ask{Pod: k.pod.Name})
-	case opened == nil && k.neverRan():
+	case k.neverRan():
 		return v.endUnstarted(v.modifiedEnd(what, proof.NotRun))
 	case v.Now.Before(k.mayShowLast()):
 		return unchanged.at(k.mayShowLast())
-	case k.isGone(), k.neverRan():
+	case k.isGone():
 		return v.done(v.modifiedEnd(what, proof.Unknown))
 	case proof.IsGated(k.pod):
 		return v.discard(k.pod)

@@ -368,7 +368,7 @@ func TestNext(t *testing.T) {
 				at: a(), memory: knows(t, a(), own().Unowned().Obj(), "the name of pod a-pod to b"),
 				only: pods(own().Unowned().Terminating(), testutil.MakeAtPod(a().Obj(), "renamed").OnNode().Phase(corev1.PodRunning)),
 			},
-			neverStarts("PodModified"),
+			recordedAsRun(),
 		},
 		"12 modified and deleted, and another create was not answered: its pod has its gate": {
 			world{
@@ -674,6 +674,19 @@ func TestMemory_Recorded(t *testing.T) {
 	w.pods = pods(testutil.MakeAtPod(a().Obj(), pod1).OnNode().Phase(corev1.PodRunning))
 	if got, _, _, _ := w.next(t); got.Stop != pod1 {
 		t.Errorf("the second attempt is not stopped at its deadline: %+v", got)
+	}
+}
+
+// A pod whose record was not answered is known, although it is gone when the API server shows the record.
+func TestMemory_View_recordNotAnswered(t *testing.T) {
+	m, others := knows(t, a(), gated().Obj(), ""), gated().UID("other").Obj()
+	answers := at.Answers{Pods: map[string]*corev1.Pod{pod0: others}}
+	m.View(at.Seen{At: a().Obj()}, answers, due, at.Defaults{})
+	answers.At = runs0().Obj()
+	answers.At.ResourceVersion = "2"
+	v := m.View(at.Seen{At: a().Obj()}, answers, due, at.Defaults{})
+	if step := at.Next(&v); at.MakeReport(&v, step).Status.Phase == cnatv1alpha1.PhaseDone {
+		t.Errorf("the At ends before the watch could deliver the last state of its pod: %+v", step)
 	}
 }
 
