@@ -77,7 +77,7 @@ func ats() map[string]situation {
 // reported returns an At with the status that follows from what the API server has, now after it is due.
 func reported(b *testutil.AtBuilder, pods, older []*corev1.Pod, answer at.Answer, reject error, now time.Duration) *cnatv1alpha1.At {
 	var memory at.Memory
-	seen := at.Seen{At: b.Obj(), Pods: pods, Older: older}
+	seen := at.Seen{At: b.Obj(), Pods: pods, OfPredecessor: older}
 	answers := at.Answers{DryRun: &answer, Labeled: true}
 	if len(pods) == 0 {
 		answers.Pods = map[string]*corev1.Pod{"a-pod": nil, "a-pod-1": nil}

@@ -233,7 +233,7 @@ func (s *State) waitsForName(at *cnatv1alpha1.At, scheduled *metav1.Condition) b
 	for uid, pod := range s.Pods {
 		n := AttemptOf(at, pod.Name)
 		runs := ControllerOf(pod) == "" && pod.Labels[cnatv1alpha1.LabelUID] == string(at.UID) && !IsGated(pod)
-		if !s.Removed[uid] && !runs && ControllerOf(pod) != at.UID && n > 0 && (n == at.Status.Attempts+1 || n == at.Status.Attempts) {
+		if !s.Removed[uid] && pod.DeletionTimestamp == nil && !runs && ControllerOf(pod) != at.UID && n > 0 && (n == at.Status.Attempts+1 || n == at.Status.Attempts) {
 			return true
 		}
 	}
