@@ -18,10 +18,10 @@ func (c *Checker) deletions() {
 		c.check("P4", w.Verb == "delete" || w.Opens || w.Stops, "pod "+w.Name, "changed by the operator: %s", w)
 		c.check("P4", w.Precondition != "", "pod "+w.Name, "deleted, opened, or stopped without a UID precondition")
 		// A pod whose identity admission changed at its create is deleted by its UID, and a pod that the operator created is opened by its UID,
-		// whatever users have done with them since.
+		// or is the run if others have opened it, whatever users have done with them since.
 		if pod, ok := c.state.Pods[w.UID]; ok && w.Committed() {
 			created, ours := c.byUID[pod.UID]
-			ours = ours && (created.Stripped || created.Renamed || c.ChangesIdentity && IsGated(pod) || w.Opens)
+			ours = ours && (created.Stripped || created.Renamed || c.ChangesIdentity && IsGated(pod) || w.Opens || c.isUngated(pod.UID))
 			c.check("P4", ours || !c.wasForeign(pod, w), "foreign pod "+w.Name, "%s by the operator", w.Verb)
 		}
 	}

@@ -110,7 +110,8 @@ func (c *Checker) tooEarly(before, set *appv1alpha1.PodSet, write Write) { //nol
 		}
 	}
 	for _, pod := range c.state.owned[set.UID] {
-		if c.state.Removed[pod.UID] || c.byUID[pod.UID].Sent.After(write.Sent) {
+		finished := pod.DeletionTimestamp == nil && !c.state.IsActive(pod) // It was no progress.
+		if c.state.Removed[pod.UID] || finished || c.byUID[pod.UID].Sent.After(write.Sent) {
 			continue
 		}
 		times := []time.Time{pod.CreationTimestamp.Time}
