@@ -170,8 +170,9 @@ func (m *Memory) Recorded(v *View, step Step, written *cnatv1alpha1.At) {
 	if step.record != nil {
 		run := m.prepared
 		if run.uid() != step.record.UID {
-			run = podState{pod: step.record, modified: step.modified}
+			run = podState{pod: step.record}
 		}
+		run.modified = step.modified
 		m.run, m.prepared, m.stopSince, m.rejections[toStop] = run, podState{}, time.Time{}, expectations.LastRejection{}
 	}
 	switch {

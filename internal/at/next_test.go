@@ -690,6 +690,19 @@ func TestMemory_View_recordNotAnswered(t *testing.T) {
 	}
 }
 
+// A prepared pod that a user opened is stopped also if the user then removes its owner, so that the cache does not show
+// it anymore.
+func TestMemory_Recorded_opened(t *testing.T) {
+	w := world{at: a(), memory: knows(t, a(), gated().Obj(), ""), pods: pods(own())}
+	w.memory = w.answered(t, at.Result{})
+	opened := finished
+	opened.Result, opened.Reason = cnatv1alpha1.ResultFailed, cnatv1alpha1.ReasonPodModified
+	w.at, w.now, w.pods, w.only = a().Status(opened), time.Minute, nil, pods(live().Unowned())
+	if got, _, _, _ := w.next(t); got.Stop != pod0 {
+		t.Errorf("the pod runs on: %+v", got)
+	}
+}
+
 // A stop that an edit withdraws begins again when the pod must be stopped for another reason.
 func TestMemory_Recorded_stopWithdrawn(t *testing.T) {
 	late := func(deadline int64) *testutil.AtBuilder { return runs0().StartingDeadline(deadline) }

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
+	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/test/invariants"
 )
 
@@ -124,16 +125,8 @@ func (e *env) carryOut(c *call) {
 	if c.Verb == "list" {
 		e.lists = append(e.lists, c.Call)
 	}
-	if c.isRead() && c.Resource == pods {
-		for _, pod := range e.store.pods() {
-			c.process.shown[pod.UID] = c.process.shown[pod.UID] || c.Verb == "list" || c.Verb == "get" && c.Name == pod.Name
-			if c.Verb == "list" {
-				c.listed = append(c.listed, pod.UID)
-			}
-		}
-		e.noteRenamed(c, err)
-	}
 	if c.isRead() {
+		e.noteShown(c, err)
 		return
 	}
 	write := c.write()
@@ -159,6 +152,21 @@ func (e *env) carryOut(c *call) {
 	e.writes = append(e.writes, write)
 	c.written = len(e.writes)
 	e.countWrite(c, write)
+}
+
+// noteShown records which pods a read shows to a process. A list in a namespace selects those with the UID of an At.
+func (e *env) noteShown(read *call, err error) {
+	if read.Resource != pods {
+		return
+	}
+	for _, pod := range e.store.pods() {
+		listed := read.Verb == "list" && (read.Namespace == "" || pod.Labels[cnatv1alpha1.LabelUID] != "")
+		if listed {
+			read.listed = append(read.listed, pod.UID)
+		}
+		read.process.shown[pod.UID] = read.process.shown[pod.UID] || listed || read.Verb == "get" && read.Name == pod.Name
+	}
+	e.noteRenamed(read, err)
 }
 
 // noteRenamed records that a process knows that its last create failed because another pod has the name that admission gave its pod. In a
