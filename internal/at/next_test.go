@@ -701,6 +701,11 @@ func TestMemory_Recorded_opened(t *testing.T) {
 	if got, _, _, _ := w.next(t); got.Stop != pod0 {
 		t.Errorf("the pod runs on: %+v", got)
 	}
+	w.now, w.only = w.now+10*time.Second, pods(live())
+	w.only[0].OwnerReferences[0].UID = "another"
+	if got, _, _, _ := w.next(t); got.Stop != "" || got.Delete != "" {
+		t.Errorf("the pod of another controller is stopped: %+v", got)
+	}
 }
 
 // A stop that an edit withdraws begins again when the pod must be stopped for another reason.

@@ -67,11 +67,12 @@ func (k podState) observe(seen Seen, answers Answers, uid types.UID, name string
 		k = k.see(seen.At, cached)
 	}
 	found := read != nil && read.UID == uid
+	taken := found && !proof.IsOwn(seen.At, read) && (k.modified == "" || isTaken(k.pod, read))
 	if found {
 		k = k.see(seen.At, read)
 		k.answered = now
 	}
-	if asked && k.goneSince.IsZero() && (!found || !proof.IsOwn(seen.At, read) && k.modified == "") { // A UID never comes back.
+	if asked && k.goneSince.IsZero() && (!found || taken) { // A UID never comes back.
 		k.goneSince = now
 	}
 	if last != nil {
@@ -80,6 +81,12 @@ func (k podState) observe(seen Seen, answers Answers, uid types.UID, name string
 	}
 	k.shown = cached != nil && !k.isGone()
 	return k
+}
+
+// isTaken reports whether another object controls a pod that it did not control before.
+func isTaken(before, pod *corev1.Pod) bool {
+	owner := pods.OwnerUID(pod)
+	return owner != "" && owner != pods.OwnerUID(before)
 }
 
 // isGone reports whether it is known that the At has no such pod anymore.
