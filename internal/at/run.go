@@ -51,8 +51,8 @@ func (v *View) afterGone() Step {
 	return v.done(v.withOverride(lostEnd(proof.JoinNonEmpty(": ", fmt.Sprintf("pod %s disappeared before its end was recorded", name), proof.Disruption(last)))))
 }
 
-// replacement returns a pod without the gate that has the name of the recorded pod, or nil. An earlier process has
-// prepared the attempt again, and others have opened the pod.
+// replacement returns a pod of the At that has the name of the recorded pod, which is gone, or nil. It has no gate, and
+// the operator opens only the recorded pod, so others have opened it.
 func (v *View) replacement() *corev1.Pod {
 	for _, pod := range v.own {
 		if pod.Name == v.recordedName() && pod.UID != v.At.Status.PodUID && !proof.IsGated(pod) {
