@@ -59,7 +59,8 @@ func (c *Checker) keepsStopped(before, pod *corev1.Pod) { //nolint:cyclop // A l
 	if decided := c.stopDecided(at); !decided.IsZero() && (since.IsZero() || decided.Before(since)) {
 		since = decided
 	}
-	if at.DeletionTimestamp != nil || len(c.Jumps) > 0 { // After a jump of the clock, it is not known how long the operator waited.
+	created := pod.CreationTimestamp.Add(-c.serverAhead())
+	if at.DeletionTimestamp != nil || c.hasJumped(created, c.now.Seen) { // After a jump, it is not known how long the operator waited.
 		return
 	}
 	c.check("A24", tried || pod.Spec.ActiveDeadlineSeconds != nil, "At "+at.Name, "pod %s was deleted, but the operator did not try to stop it", pod.Name)

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -93,8 +94,8 @@ func (e *env) expectIdle() error { //nolint:cyclop // A list of conditions.
 		if write.Verb == "delete" && write.Resource == pods && e.scenario.has(Refusal) && e.state.Sets[write.Owner] == nil {
 			continue // The deletion of a gated pod was rejected before, and has a back-off.
 		}
-		if write.Resource == ats && e.webhook.undoes {
-			continue // It cannot be stopped, and its node ends it at any time.
+		if write.Resource == ats && e.webhook.undoes && e.wasUndone(write.UID) {
+			continue // Its pod cannot be stopped, and its node ends it at any time.
 		}
 		set, isSet := e.store.objects[storeKey{write.Resource, write.Name}].(*appv1alpha1.PodSet)
 		if expected := write.Resource == ats && write.Verb == "delete" || e.webhook.modifiesSets() && write.Resource != ats ||
@@ -103,6 +104,11 @@ func (e *env) expectIdle() error { //nolint:cyclop // A list of conditions.
 		}
 	}
 	return nil
+}
+
+// wasUndone reports whether admission undid a stop of a pod of an At.
+func (e *env) wasUndone(at types.UID) bool {
+	return slices.ContainsFunc(e.writes, func(w invariants.Write) bool { return w.Undone && w.Owner == at })
 }
 
 // isCrashOver counts a late write of the status of a PodSet. It returns true if that may be because the crash loop of one of its pods is over.
