@@ -72,9 +72,9 @@
 //	19  idle                                                            record the pod, open it             RUNNING
 //
 // A stop lowers the activeDeadlineSeconds of the pod to 1. The kubelet ends its containers with their grace period and
-// keeps the pod with its log. The stop begins when it is decided. The operator deletes a pod that no node has, a pod
-// without a log whose deadline it could not lower, and a pod that has not ended within the grace period and 10 s,
-// whatever the API server, admission, or the node did in between.
+// keeps the pod with its log. The stop begins when it is decided for a pod that a node has. The operator deletes a pod
+// that no node has, a pod without a log whose deadline it could not lower, and a pod that has not ended within the
+// grace period and 10 s, whatever the API server, admission, or the node did in between.
 //
 // A request that the API server rejects, or that admission undoes, is repeated with a back-off and is in the condition
 // Ready until it succeeds. What an earlier process has reported stays there until this process has an answer of its

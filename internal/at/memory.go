@@ -33,7 +33,7 @@ type Memory struct {
 	stale bool
 	// run is the pod that the status records. prepared is the pod whose create was answered to this process.
 	run, prepared podState
-	// stopSince is when the process first decided to end the recorded pod, or zero.
+	// stopSince is when the process first decided to end the recorded pod, which a node had, or zero.
 	stopSince time.Time
 	// rejections are the last rejections of each kind of request about a pod.
 	rejections [requests]expectations.LastRejection
@@ -178,7 +178,7 @@ func (m *Memory) Recorded(v *View, step Step, written *cnatv1alpha1.At) {
 	switch {
 	case !step.stops && step.end == nil && v.isUnderWay(): // An edit, or a command that has started in time, has withdrawn the stop.
 		m.stopSince = time.Time{}
-	case step.stops && m.stopSince.IsZero():
+	case step.stops && m.stopSince.IsZero() && isBound(v.Pod):
 		m.stopSince = v.Now
 	}
 }

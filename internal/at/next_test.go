@@ -452,6 +452,10 @@ func TestNext(t *testing.T) {
 			world{at: runs0().Cancel(), pods: pods(live()), memory: rejected(t, runs0().Cancel(), pods(live()), quota), now: time.Second},
 			runs(decided{Stop: pod0, Ready: "FailedStop", Requeue: seconds(41)}),
 		},
+		"9 canceled, and a node got it after its deletion was rejected": {
+			world{at: runs0().Cancel(), pods: pods(live()), memory: world{at: runs0().Cancel(), pods: pods(own())}.answered(t, at.Result{Rejected: quota}), now: time.Minute},
+			runs(decided{Stop: pod0, Requeue: seconds(100)}),
+		},
 		"9 canceled":                          {world{at: runs0().Cancel(), pods: pods(live())}, runs(decided{Stop: pod0, Requeue: seconds(40)})},
 		"9 canceled, and it is being deleted": {world{at: runs0().Cancel(), pods: pods(live().Terminating())}, runs(decided{})},
 		"9 the node starts it again": {
@@ -466,7 +470,11 @@ func TestNext(t *testing.T) {
 		"9 an image until the deadline": {world{at: runs0().StartingDeadline(9), pods: pods(own().OnNode().Waiting("busybox", "ImagePullBackOff")), now: 10 * time.Second}, runs(decided{Stop: pod0, Ready: "PodWaiting", Requeue: seconds(50)})},
 		"9 it ended after the deadline, and a proxy runs": {
 			world{at: runs0().ActiveDeadline(5), pods: []*corev1.Pod{limited(proxied, 5)}, now: 8 * time.Second},
-			runs(decided{Requeue: seconds(37)}),
+			runs(decided{Stop: pod0, Requeue: seconds(37)}),
+		},
+		"9 the deadline is over, and the clock of the node is a minute behind": {
+			world{at: runs0().ActiveDeadline(65), pods: []*corev1.Pod{limited(live().Obj(), 5)}, now: 65 * time.Second},
+			runs(decided{Stop: pod0, Requeue: seconds(105)}),
 		},
 		"9 the pod has a longer deadline than the At": {
 			world{at: runs0().ActiveDeadline(5), pods: []*corev1.Pod{limited(live().Obj(), 60)}, now: 6 * time.Second},

@@ -20,8 +20,8 @@ type podState struct {
 	// pod is its newest known state, or nil.
 	pod *corev1.Pod
 	// generation is that of the spec from which this process created the pod, or 0. modified is what admission changed
-	// in its identity, or how others opened it. reimaged is true if a user has changed an image while the pod had its gate: another pod is
-	// prepared instead.
+	// in its identity, or how others opened it. reimaged is true if a user has changed an image while the pod had its
+	// gate: another pod is prepared instead.
 	generation int64
 	modified   string
 	reimaged   bool

@@ -4,14 +4,15 @@
 package at
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 	"github.com/redhat/podset-operator/internal/at/proof"
-	"github.com/redhat/podset-operator/internal/at/spec"
 	"github.com/redhat/podset-operator/internal/expectations"
 	"github.com/redhat/podset-operator/internal/pods"
 )
@@ -31,19 +32,20 @@ func (v *View) runsOn() bool {
 }
 
 // stop adds the request that ends the recorded pod. The kubelet ends a pod at its activeDeadlineSeconds and keeps it
-// with its log, so the operator lowers them. The stop begins when it is decided, whatever the API server, admission,
-// and the node do then. The operator deletes a pod that no node has, a pod that has no log and whose deadline it could
-// not lower, and one that has not ended within its grace period and stopGrace.
+// with its log, so the operator lowers them, even if the pod's own deadline is near: the clock of the node may be
+// behind. The stop begins when it is decided for a pod that a node has, whatever the API server, admission, and the node
+// do then. The operator deletes a pod that no node has, a pod that has no log and whose deadline it could not lower, and
+// one that has not ended within its grace period and stopGrace.
 func (v *View) stop(s Step) Step {
-	pod, since, refused := v.Pod, v.stopBegan(), v.rejection(toStop)
+	pod, refused := v.Pod, v.rejection(toStop)
 	s.stops = true
-	deleteAt := since.Add(gracePeriod(pod) + stopGrace)
+	deleteAt := cmp.Or(v.stopSince, v.Now).Add(gracePeriod(pod) + stopGrace)
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return s
 	case !isBound(pod), !v.Now.Before(deleteAt), refused != nil && !proof.AnyStarted(pod):
 		return v.remove(s, pod)
-	case kubeletStops(pod, since):
+	case ptr.Deref(pod.Spec.ActiveDeadlineSeconds, 0) == StopNow: // The kubelet stops it.
 		return s.at(deleteAt)
 	}
 	s, wait := v.backOff(s, refused, cnatv1alpha1.ReasonFailedStop)
@@ -53,36 +55,8 @@ func (v *View) stop(s Step) Step {
 	return s.at(deleteAt)
 }
 
-// stopBegan returns when the stop of the recorded pod began: when it was decided, or at the pod's own deadline if that
-// was earlier. If that follows soon, the kubelet stops the pod by itself, and the stop begins then.
-func (v *View) stopBegan() time.Time {
-	since, own := v.stopSince, ownDeadline(v.Pod)
-	if since.IsZero() {
-		since = v.Now
-	}
-	if !own.IsZero() && !own.After(since.Add(stopGrace)) {
-		since = own
-	}
-	return since
-}
-
 // StopNow is the activeDeadlineSeconds with which the kubelet ends a pod that it has begun to run.
 const StopNow = 1
-
-// ownDeadline returns when the kubelet ends a pod whose deadline nobody has lowered, or zero.
-func ownDeadline(pod *corev1.Pod) time.Time {
-	start, limit := pod.Status.StartTime, pod.Spec.ActiveDeadlineSeconds
-	if start == nil || limit == nil || *limit == StopNow {
-		return time.Time{}
-	}
-	return start.Add(spec.Seconds(*limit))
-}
-
-// kubeletStops reports whether the kubelet ends a pod without a change.
-func kubeletStops(pod *corev1.Pod, since time.Time) bool {
-	limit := pod.Spec.ActiveDeadlineSeconds
-	return limit != nil && (*limit == StopNow || ownDeadline(pod).Equal(since))
-}
 
 // remove adds the deletion of a pod, unless the last one was rejected a short time ago.
 func (v *View) remove(s Step, pod *corev1.Pod) Step {

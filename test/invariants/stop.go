@@ -4,13 +4,13 @@
 package invariants
 
 import (
-	"cmp"
 	"net/http"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	cnatv1alpha1 "github.com/redhat/podset-operator/api/cnat/v1alpha1"
 )
@@ -37,24 +37,13 @@ func (c *Checker) keepsStopped(before, pod *corev1.Pod) { //nolint:cyclop // A l
 	if seconds := pod.Spec.TerminationGracePeriodSeconds; seconds != nil {
 		grace = time.Duration(*seconds) * time.Second
 	}
-	stopped, limit := c.stops[pod.UID], pod.Spec.ActiveDeadlineSeconds
-	since := stopped.seen
-	if !since.IsZero() {
-		limit = stopped.deadline
-	}
+	since := c.stops[pod.UID].seen
 	first, tried, refused := c.firstStop(pod.UID)
 	if refused && pod.Status.Phase == corev1.PodPending && !slices.ContainsFunc(pod.Status.ContainerStatuses, hasStarted) {
 		return // There is no log.
 	}
 	if !first.IsZero() && (since.IsZero() || first.Before(since)) {
 		since = first
-	}
-	start := cmp.Or(pod.Status.StartTime, at.Status.StartTime) // A node that does not work never reports a start.
-	if start != nil && limit != nil {                          // The operator compares it with its own clock.
-		over := start.Add(time.Duration(*limit)*time.Second - c.ahead(c.now.Seen))
-		if since.IsZero() || over.Before(since) {
-			since = over
-		}
 	}
 	if decided := c.stopDecided(at); !decided.IsZero() && (since.IsZero() || decided.Before(since)) {
 		since = decided
@@ -63,7 +52,8 @@ func (c *Checker) keepsStopped(before, pod *corev1.Pod) { //nolint:cyclop // A l
 	if at.DeletionTimestamp != nil || c.hasJumped(created, c.now.Seen) { // After a jump, it is not known how long the operator waited.
 		return
 	}
-	c.check("A24", tried || pod.Spec.ActiveDeadlineSeconds != nil, "At "+at.Name, "pod %s was deleted, but the operator did not try to stop it", pod.Name)
+	asked := tried || ptr.Deref(pod.Spec.ActiveDeadlineSeconds, 0) == 1 // Its own deadline can be that of a stop.
+	c.check("A24", asked, "At "+at.Name, "pod %s was deleted, but the operator did not try to stop it", pod.Name)
 	waited := c.now.Seen.Sub(since)
 	c.check("A24", !since.IsZero() && waited >= grace+patience-c.clockError(), "At "+at.Name,
 		"pod %s was deleted %v after it was stopped, but its grace period is %v", pod.Name, waited, grace)
