@@ -58,7 +58,8 @@ func (c *Checker) decisiveTime(write Write) time.Time {
 	if c.ServerAhead == nil {
 		return write.Clock
 	}
-	return write.Sent.Add(c.ahead(write.Sent) + clockError)
+	machineAhead := write.Clock.Round(0).Sub(write.Sent) // Of two events at the same instant, Jumps does not show the order.
+	return write.Sent.Add(min(*c.ServerAhead, machineAhead) + clockError)
 }
 
 // serverAhead returns how far the clock of the API server is ahead.

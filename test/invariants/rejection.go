@@ -94,7 +94,8 @@ func (c *Checker) step(step *rejected, w Write) {
 	if compared && !c.hasJumped(step.last.Sent, w.Sent) {
 		c.check("P9", gap >= step.delay/2, subject, "rejected %s came %v after the previous one, before the back-off of %v had passed", w.Call, gap, step.delay)
 	}
-	if compared && !c.LaggingPods && !w.isStale() && c.full { // A status from a stale cache is a conflict.
+	isStale := c.LaggingPods || w.isStale() // A status from a stale cache is a conflict.
+	if compared && c.full && !isStale && !c.failedStatus(step.last, w) {
 		c.check("P9", c.reportsRejection(w), subject, "no condition reports the rejection of %s", w.Name)
 	}
 	next := min(2*step.delay, lastRejectionBackoff)
@@ -102,6 +103,15 @@ func (c *Checker) step(step *rejected, w Write) {
 		next = firstRejectionBackoff
 	}
 	*step = rejected{last: w, delay: next, number: step.number + 1}
+}
+
+// failedStatus reports whether a write of the status failed between two writes about the same owner. A PodSet waits for the cache before it writes
+// another one.
+func (c *Checker) failedStatus(first, second Write) bool {
+	return slices.ContainsFunc(c.writes, func(w Write) bool {
+		failed := w.Subresource == "status" && !w.Committed() && w.Name == c.history[second.Owner][0].Object.GetName()
+		return failed && !w.Sent.Before(first.Sent) && w.Sent.Before(second.Sent)
+	})
 }
 
 // edited reports whether the owner's spec changed between two of its creates, or at the moment of the first. If the caches may have been

@@ -94,8 +94,8 @@ func (e *env) expectIdle() error { //nolint:cyclop // A list of conditions.
 		if write.Verb == "delete" && write.Resource == pods && e.scenario.has(Refusal) && e.state.Sets[write.Owner] == nil {
 			continue // The deletion of a gated pod was rejected before, and has a back-off.
 		}
-		if write.Resource == ats && e.webhook.undoes && e.wasUndone(write.UID) {
-			continue // Its pod cannot be stopped, and its node ends it at any time.
+		if write.Resource == ats && e.stopFailed(write.UID) {
+			continue // Its pod is deleted later, or its node ends it at any time.
 		}
 		set, isSet := e.store.objects[storeKey{write.Resource, write.Name}].(*appv1alpha1.PodSet)
 		if expected := write.Resource == ats && write.Verb == "delete" || e.webhook.modifiesSets() && write.Resource != ats ||
@@ -106,9 +106,9 @@ func (e *env) expectIdle() error { //nolint:cyclop // A list of conditions.
 	return nil
 }
 
-// wasUndone reports whether admission undid a stop of a pod of an At.
-func (e *env) wasUndone(at types.UID) bool {
-	return slices.ContainsFunc(e.writes, func(w invariants.Write) bool { return w.Undone && w.Owner == at })
+// stopFailed reports whether admission rejected or undid a stop of a pod of an At.
+func (e *env) stopFailed(at types.UID) bool {
+	return slices.ContainsFunc(e.writes, func(w invariants.Write) bool { return w.Owner == at && w.Stops && (w.Undone || !w.Committed()) })
 }
 
 // isCrashOver counts a late write of the status of a PodSet. It returns true if that may be because the crash loop of one of its pods is over.
