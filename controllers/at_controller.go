@@ -204,7 +204,7 @@ func (r *AtReconciler) record(ctx context.Context, p *pass) (exists bool, err er
 }
 
 // errCacheBehind is the error of a request that the API server has answered with a state of the pod that the cache does
-// not show yet. Nothing is remembered of it: the At is looked at again when the cache has caught up.
+// not show yet. The At is looked at again when the cache has caught up.
 var errCacheBehind = apierrors.NewConflict(corev1.Resource("pods"), "", errors.New("the cache does not show the present state of the pod"))
 
 // act sends the request of a step, if it has one, and remembers the answer.
@@ -233,6 +233,7 @@ func (r *AtReconciler) act(ctx context.Context, p *pass) (sent bool, err error) 
 		return false, nil
 	}
 	if apierrors.IsConflict(answer.Failed) {
+		p.entry.State.Contradicted()
 		return true, answer.Failed
 	}
 	webhook := expectations.Webhook(answer.Failed) // It is the fault of whoever owns the webhook, and the condition names it.

@@ -540,9 +540,11 @@ func (e *explorer) arrives(n *node) {
 	switch {
 	case r.status == nil && done:
 		c.memory.Heard(&r.view, r.step, result, n.now())
-	case r.status != nil && !done:
+	case r.status == nil:
+		c.memory.Contradicted()
+	case !done:
 		c.memory.Conflicted()
-	case r.status != nil:
+	default:
 		c.memory.Recorded(&r.view, r.step, c.at())
 		if r.status = nil; r.step.acts() {
 			c.sent = &r

@@ -158,6 +158,10 @@ func (m *Memory) IsStale() bool { return m.stale }
 // Conflicted remembers that a write of the status was rejected as a conflict.
 func (m *Memory) Conflicted() { m.stale = true }
 
+// Contradicted remembers that the API server has another state of a pod than was known. The pods that the cache does not
+// show are read.
+func (m *Memory) Contradicted() { m.run.answered, m.prepared.answered = time.Time{}, time.Time{} }
+
 // Recorded remembers that the status of an At was written or needed no write.
 func (m *Memory) Recorded(v *View, step Step, written *cnatv1alpha1.At) {
 	m.last, m.stale = v.At, false

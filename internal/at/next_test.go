@@ -210,6 +210,12 @@ func stopFailed(t *testing.T, times ...time.Duration) at.Memory {
 	return w.memory
 }
 
+// contradicted returns a Memory after the API server did not have a pod in the state that was known.
+func contradicted(m at.Memory) at.Memory {
+	m.Contradicted()
+	return m
+}
+
 // gone returns the Memory of a process that has deleted the recorded pod in this state.
 func gone(t *testing.T, b *testutil.AtBuilder, pod *corev1.Pod) at.Memory {
 	t.Helper()
@@ -346,6 +352,12 @@ func TestNext(t *testing.T) {
 				at: a(), memory: knows(t, a(), own().Unowned().Obj(), "the controller reference of pod a-pod"), only: pods(live().Unowned()),
 			}.unwritten(t)},
 			decided{Phase: done, Reason: "PodModified", Attempts: 1, Stop: pod0, Requeue: seconds(5)},
+		},
+		"3 modified, and it is not what the process knows": {
+			world{at: a().Status(modified), memory: contradicted(world{
+				at: a(), memory: knows(t, a(), own().Unowned().Obj(), "the controller reference of pod a-pod"), only: pods(live().Unowned()),
+			}.unwritten(t))},
+			decided{Phase: done, Reason: "PodModified", Attempts: 1},
 		},
 		"12 modified and gated": {
 			world{at: a(), memory: knows(t, a(), gated().Unowned().Obj(), "the controller reference of pod a-pod"), only: pods(gated().Unowned())},
