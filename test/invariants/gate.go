@@ -160,6 +160,9 @@ func (c *Checker) noteClaim(before, at *cnatv1alpha1.At, write Write) {
 	if at.Status.Phase != cnatv1alpha1.PhaseDone && at.Status.RetryTime == nil { // It is about an earlier attempt.
 		return
 	}
+	if before != nil && messages(before) == messages(at) { // A user can open a pod after the end.
+		return
+	}
 	says := at.Status.Reason == cnatv1alpha1.ReasonMissedDeadline || at.Status.Reason == cnatv1alpha1.ReasonNotStarted
 	for _, condition := range at.Status.Conditions {
 		text := strings.ReplaceAll(condition.Message, "without proof that it failed or did not run", "")
