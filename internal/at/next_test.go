@@ -726,6 +726,19 @@ func TestMemory_Recorded_opened(t *testing.T) {
 	if got, _, _, _ := w.next(t); got.Stop != "" || got.Delete != "" {
 		t.Errorf("the pod of another controller is stopped: %+v", got)
 	}
+
+	planted := live().Obj()
+	planted.Labels = nil
+	w = world{at: a(), pods: []*corev1.Pod{planted}}
+	w.memory = w.answered(t, at.Result{})
+	released := planted.DeepCopy()
+	released.OwnerReferences = nil
+	w.at, w.pods, w.only = a().Status(opened), nil, []*corev1.Pod{released}
+	for _, w.now = range []time.Duration{0, time.Minute} {
+		if got, _, _, _ := w.next(t); got.Stop != "" || got.Delete != "" {
+			t.Errorf("a pod that the operator has not created, and whose user has removed the owner, is stopped: %+v", got)
+		}
+	}
 }
 
 // A stop that an edit withdraws begins again when the pod must be stopped for another reason.

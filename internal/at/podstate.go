@@ -67,7 +67,7 @@ func (k podState) observe(seen Seen, answers Answers, uid types.UID, name string
 		k = k.see(seen.At, cached)
 	}
 	found := read != nil && read.UID == uid
-	taken := found && !proof.IsOwn(seen.At, read) && (k.modified == "" || isTaken(k.pod, read))
+	taken := found && !proof.IsOwn(seen.At, read) && !k.isFollowed(seen.At, read)
 	if found {
 		k = k.see(seen.At, read)
 		k.answered = now
@@ -83,10 +83,15 @@ func (k podState) observe(seen Seen, answers Answers, uid types.UID, name string
 	return k
 }
 
-// isTaken reports whether another object controls a pod that it did not control before.
-func isTaken(before, pod *corev1.Pod) bool {
+// isFollowed reports whether a modified pod that the At does not control is its run: the operator created it, and no
+// other object has come to control it.
+func (k podState) isFollowed(at *cnatv1alpha1.At, pod *corev1.Pod) bool {
+	if k.modified == "" {
+		return false
+	}
 	owner := pods.OwnerUID(pod)
-	return owner != "" && owner != pods.OwnerUID(before)
+	isTaken := owner != "" && owner != pods.OwnerUID(k.pod)
+	return !isTaken && (k.generation > 0 || proof.LostOwner(at, pod))
 }
 
 // isGone reports whether it is known that the At has no such pod anymore.
