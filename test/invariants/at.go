@@ -131,9 +131,11 @@ func (c *Checker) truth(at *cnatv1alpha1.At) {
 	}
 }
 
-// neverRan reports whether a pod that the operator did not open was deleted before a node had it.
-func (c *Checker) neverRan(pod *corev1.Pod) bool {
-	return c.isUngated(pod.UID) && c.state.isNeverBound(pod)
+// isNoRun reports whether a pod that others opened does not count before a write: it was deleted before a node had it, or the process of the write
+// cannot know it, because another process created it, and users took it from the At, opened it, and deleted it.
+func (c *Checker) isNoRun(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) bool {
+	isUnknown := c.byUID[pod.UID].Process != write.Process && ControllerOf(pod) != at.UID && c.state.Removed[pod.UID]
+	return c.isUngated(pod.UID) && (c.state.isNeverBound(pod) || isUnknown)
 }
 
 // run checks a pod of an At that can run from now on, because of a write of the operator: A1, A2, A11, A17.
@@ -147,7 +149,7 @@ func (c *Checker) run(at *cnatv1alpha1.At, pod *corev1.Pod, write Write) {
 	again := false
 	for uid := range c.runs[at.UID] {
 		earlier := c.state.Pods[uid]
-		if c.neverRan(earlier) {
+		if c.isNoRun(at, earlier, write) {
 			delete(c.runs[at.UID], uid)
 			continue
 		}

@@ -88,7 +88,10 @@ func hasStarted(s corev1.ContainerStatus) bool {
 // firstStop returns when the operator first tried to stop or to delete a pod, or zero, and whether it tried to stop it without success.
 func (c *Checker) firstStop(pod types.UID) (first time.Time, tried, refused bool) {
 	for _, w := range c.writes {
-		if (w.Stops || w.Verb == "delete") && w.Precondition == pod && w.Sent.Before(c.ours[c.state.Pods[pod].ResourceVersion].Sent) {
+		if w.Version == c.state.Pods[pod].ResourceVersion { // This write.
+			break
+		}
+		if (w.Stops || w.Verb == "delete") && w.Precondition == pod {
 			if first.IsZero() {
 				first = w.Sent
 			}
