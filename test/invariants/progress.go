@@ -146,6 +146,9 @@ func (c *Checker) reportedSince(set types.UID) (since time.Time) {
 			since = time.Time{}
 		case since.IsZero():
 			since = e.Seen
+			if write, ours := c.ours[e.Object.GetResourceVersion()]; ours { // It can have arrived late.
+				since = write.Sent
+			}
 		}
 	}
 	return since
